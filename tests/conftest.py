@@ -10,11 +10,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 
 from tests.postgres import NoPostgresError, postgres_url
 
@@ -37,7 +40,16 @@ ENVIRONMENT = {
     "LOG_LEVEL": "WARNING",
 }
 # What the person's own shell says about an installation must not reach the tests.
-FOREIGN = ["CELERY_BROKER_URL", "CSRF_TRUSTED_ORIGINS", "SECURE_SSL", "TIME_ZONE_DISPLAY"]
+FOREIGN = [
+    "CELERY_BROKER_URL",
+    "CSRF_TRUSTED_ORIGINS",
+    "HEARTBEAT_SECONDS",
+    "HSTS_SECONDS",
+    "SECURE_SSL",
+    "STATIC_ROOT",
+    "TIME_ZONE_DISPLAY",
+    "TRUST_PROXY",
+]
 
 CLEAR_BEFORE_EACH_TEST: list[Callable[[], None]] = []
 """Called before every test: what a process remembers between requests must not reach the next test."""
@@ -68,6 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = True
     settings.CELERY_TASK_ALWAYS_EAGER = True
     settings.CELERY_TASK_EAGER_PROPAGATES = True
+    post_migrate.connect(_make_the_one_row_tables, dispatch_uid="tests.one_row")
+
+
+def _make_the_one_row_tables(sender: AppConfig, **_: Any) -> None:
+    """Make again the rows that migrations made: a transactional test ends by emptying every table."""
+    for module in sorted(Path(sender.path, "migrations").glob("*_one_row.py")):
+        for operation in import_module(f"{sender.name}.migrations.{module.stem}").Migration.operations:
+            operation.code(apps, None)
 
 
 def _uses_database(metafunc: pytest.Metafunc) -> bool:
@@ -118,7 +138,7 @@ def _connect_to(url: str) -> None:
     from django.contrib.contenttypes.models import ContentType
     from django.db import connections
 
-    from omniroute_admin.settings import database_from_url
+    from omniroute_admin.environment import database_from_url
 
     connections["default"].close()
     del connections["default"]
