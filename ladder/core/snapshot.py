@@ -14,7 +14,7 @@ import msgspec
 
 from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
-from billing_catalog.core.values import Price, Tier
+from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.reasons import Code
@@ -95,7 +95,7 @@ class Snapshot:
         self._tiers = index_tiers(
             rules=facts.tier_rules,
             free_providers=facts.free_providers,
-            seat_sellers=facts.seat_sellers,
+            seat_sellers=facts.seat_sellers | _plan_providers(facts.catalog),
             thresholds=facts.thresholds,
         )
         self._forget()
@@ -237,6 +237,11 @@ class Snapshot:
         without = tuple(one for one in stored if one.provider not in by_provider)
         named = {provider: tuple(names) for provider, names in by_provider.items()}
         return Inventory(candidates, without, named, change_at)
+
+
+def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
+    """Return the providers that sell seats by what the catalogue says of them (T)."""
+    return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
 
 
 def _keyless_path(provider: str) -> Account:
