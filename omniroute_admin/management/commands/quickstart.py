@@ -5,7 +5,6 @@ import os
 import secrets
 import socket
 from argparse import ArgumentParser
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -13,6 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
+from omniroute_admin.common.clock import now
+from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.services.keys import create_key
 from omniroute_admin.programs import child_environment, programs_to_run
@@ -89,9 +90,9 @@ class Command(BaseCommand):
             name="router",
             scopes=ROUTER_SCOPES,
             expires_at=None,
-            made_by="quickstart",
+            actor=Actor(name="quickstart"),
             reason="made by the first quickstart",
-            now=datetime.now(UTC),
+            now=now(),
         )
         self.stdout.write(f"Router key (shown once): {secret}")
         return secret
