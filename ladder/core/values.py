@@ -91,6 +91,14 @@ class Weekday(StrEnum):
     SUNDAY = "sunday"
 
 
+class Accounting(StrEnum):
+    """How well the spend of a budget window is known: partly estimated, or without any event."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
 class QuotaVerdict(StrEnum):
     """Verdict of one window, or of all counting windows together (Q1 to Q8)."""
 
@@ -139,12 +147,16 @@ class Cooldown(msgspec.Struct, frozen=True):
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """One account at one provider, with all that the decision asks of it."""
+    """One account at one provider, with all that the decision asks of it.
+
+    `is_implied`: a keyless path that nobody stored, of which only a report speaks; it is known, but in no stored pool.
+    """
 
     connection_id: str
     provider: str
     auth_type: str | None = None
     is_enabled: bool = True
+    is_implied: bool = False
     overage_override: Overage | None = None
     excluded_models: tuple[str, ...] = ()
     windows: tuple[Window, ...] = ()
@@ -168,6 +180,9 @@ class Budget(msgspec.Struct, frozen=True):
     spent_usd: Decimal | None = Decimal(0)
     holds: tuple[Hold, ...] = ()
     window_end: datetime | None = None
+    window_start: datetime | None = None
+    zone: str = "UTC"
+    accounting: Accounting = Accounting.NONE
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
