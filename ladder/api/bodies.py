@@ -97,8 +97,7 @@ class ConnectionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auth_type: str | None = None
     overage_override: Overage | None = None
     is_enabled: bool = True
-    excluded_models: BudgetRung = Literal["cheap", "premium"]
-Globs = []
+    excluded_models: Globs = []
 
     def problems(self) -> Iterable[FieldError]:
         """Yield what is wrong with the names; `noauth` has the auth type `none`."""
