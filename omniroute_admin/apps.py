@@ -1,5 +1,7 @@
 """The project itself as an app: pages that belong to no other, and `quickstart`."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class OmnirouteAdminConfig(AppConfig):
 
     name = "omniroute_admin"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Load the Celery application, so that every process that sends a task knows the broker."""
+        import_module("omniroute_admin.celery")

@@ -1,5 +1,7 @@
 """The lowest layer: what both apps stand on (revision, keys, names, errors)."""
 
+from typing import Any
+
 from django.apps import AppConfig
 
 
@@ -9,3 +11,19 @@ class CommonConfig(AppConfig):
     name = "omniroute_admin.common"
     label = "common"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Name the actor on every history row."""
+        from simple_history.signals import pre_create_historical_record
+
+        pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
+
+
+def _name_the_actor(*, instance: Any, history_instance: Any, **_: Any) -> None:
+    """Take the actor that `stamp` put on the instance; else the signed-in user of the request."""
+    name = getattr(instance, "_history_actor", "")
+    if name:
+        history_instance.history_user_id = instance._history_user_id
+    elif history_instance.history_user is not None:
+        name = history_instance.history_user.get_username()
+    history_instance.history_actor = name

@@ -1,0 +1,194 @@
+"""Settings from environment variables: each value checked at start, each refusal naming the variable and the remedy."""
+
+import re
+import secrets
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+SECRET_KEY_LENGTH = 50
+DATABASE_SCHEMES = {"sqlite", "postgres", "postgresql"}
+BROKER_SCHEMES = {"filesystem", "redis", "rediss", "redis+socket", "amqp", "amqps"}
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+_SQLITE_OPTIONS = {
+    # Without IMMEDIATE a transaction that reads first and writes later fails at once beside another writer.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": (
+        "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
+        "PRAGMA mmap_size=134217728;PRAGMA cache_size=-20000;PRAGMA temp_store=MEMORY;"
+    ),
+}
+
+
+class Environment:
+    """The variables of one process. Every method raises ImproperlyConfigured for a value it cannot use.
+
+    A value is never part of a message where it may hold a secret (SECRET_KEY, DATABASE_URL, CELERY_BROKER_URL).
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self.asked: set[str] = set()
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a variable without blanks around it; an empty one counts as absent."""
+        self.asked.add(name)
+        return self._values.get(name, "").strip() or default
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """Return true or false."""
+        value = self.text(name, "true" if default else "false").lower()
+        if value not in _TRUE | _FALSE:
+            raise _refusal(name, f"{value!r} is neither true nor false", "set true or false")
+        return value in _TRUE
+
+    def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
+        """Return a whole number from `lowest` to `highest`."""
+        value = self.text(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not lowest <= int(value) <= highest:
+            raise _refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
+        return int(value)
+
+    def choice(self, name: str, default: str, choices: Collection[str]) -> str:
+        """Return one of `choices`, in upper case."""
+        value = self.text(name, default).upper()
+        if value not in choices:
+            raise _refusal(name, f"{value!r} is unknown", f"set one of {', '.join(choices)}")
+        return value
+
+    def words(self, name: str, default: str = "") -> list[str]:
+        """Return the parts of a list separated by commas."""
+        return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
+
+    def hosts(self, name: str) -> list[str]:
+        """Return host names as Django's ALLOWED_HOSTS takes them; `*` allows all."""
+        hosts = self.words(name)
+        for host in hosts:
+            if "/" in host or " " in host or re.search(r"[^\]:]:\d+$", host):
+                raise _refusal(name, f"{host!r} is no bare host name", "leave out the scheme, the port and the path")
+        return hosts
+
+    def origins(self, name: str) -> list[str]:
+        """Return origins, each with its scheme, as in https://ladder.example.com."""
+        origins = self.words(name)
+        for origin in origins:
+            if not re.fullmatch(r"https?://[^/\s]+", origin):
+                raise _refusal(
+                    name, f"{origin!r} is no origin", "write scheme and host, as in https://ladder.example.com"
+                )
+        return origins
+
+    def zone(self, name: str, default: str = "UTC") -> str:
+        """Return the name of a time zone of the IANA list."""
+        value = self.text(name, default)
+        try:
+            ZoneInfo(value)
+        except (ValueError, OSError, LookupError):
+            raise _refusal(name, f"{value!r} is no known time zone", "use an IANA name, as in Europe/Berlin") from None
+        return value
+
+    def folder(self, name: str, default: Path) -> Path:
+        """Return a folder's absolute path; it is made when it is first needed."""
+        return Path(self.text(name, str(default))).expanduser().absolute()
+
+    def database(self, name: str, default: str) -> dict[str, Any]:
+        """Return Django's entry for the database that an address names."""
+        url = self.text(name, default)
+        scheme = url.partition(":")[0]
+        if scheme not in DATABASE_SCHEMES:
+            raise _refusal(name, "its scheme is unknown", "begin with sqlite:/// or postgres://")
+        try:
+            entry = database_from_url(url)
+        except (ValueError, LookupError):
+            raise _refusal(name, "it cannot be read", "write postgres://user:password@host:5432/name") from None
+        if not entry["NAME"]:
+            raise _refusal(name, "it names no database", "end with the name of a database or the path of a file")
+        if scheme == "sqlite" and entry["NAME"] != ":memory:":
+            usable_folder(Path(entry["NAME"]).absolute().parent, name)
+        return entry
+
+    def broker(self, name: str) -> str:
+        """Return the address of the message broker; the default is the embedded one in files."""
+        url = self.text(name, "filesystem://")
+        if "://" not in url or url.partition("://")[0] not in BROKER_SCHEMES:
+            known = ", ".join(f"{scheme}://" for scheme in sorted(BROKER_SCHEMES))
+            raise _refusal(name, "its scheme is unknown", f"begin with one of {known}")
+        return url
+
+    def secret_key(self, name: str, kept_in: Path) -> str:
+        """Return the signing key; where none is given, one is made once and kept in a file only its owner reads."""
+        key = self.text(name) or _kept_secret(kept_in / "secret_key")
+        if len(key) < SECRET_KEY_LENGTH:
+            remedy = "give a longer random text, or none: then one is made and kept in VAR_DIR"
+            raise _refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)
+        return key
+
+
+def database_from_url(url: str) -> dict[str, Any]:
+    """Return Django's entry for a database address: a lasting connection, and what SQLite needs for several writers.
+
+    Raises:
+        ValueError: the address cannot be read.
+    """
+    entry: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=None, conn_health_checks=True))
+    if entry["ENGINE"].endswith("sqlite3"):
+        entry["OPTIONS"] = dict(_SQLITE_OPTIONS)
+    else:
+        # A server that does not answer must not hold a request for the minutes that TCP would wait.
+        entry["OPTIONS"] = {"connect_timeout": 5, **entry.get("OPTIONS", {})}
+    return entry
+
+
+def usable_folder(folder: Path, name: str) -> Path:
+    """Make a folder where it is missing, and prove that this user may write in it.
+
+    Raises:
+        ImproperlyConfigured: naming the variable, the folder and what is wrong with it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        problem = f"the folder {folder} cannot be written ({error.strerror})"
+        raise _refusal(name, problem, "name a folder that the user who runs this may write") from None
+    return folder
+
+
+def _kept_secret(file: Path) -> str:
+    usable_folder(file.parent, "VAR_DIR")
+    if not file.exists():
+        _keep(file, secrets.token_urlsafe(SECRET_KEY_LENGTH))
+    try:
+        if file.stat().st_mode & 0o077:
+            raise _refusal("VAR_DIR", f"others may read {file}", f"run: chmod 600 {file}")
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise _refusal("VAR_DIR", f"{file} cannot be read", "give it to the user who runs this, or remove it") from None
+
+
+def _keep(file: Path, secret: str) -> None:
+    # Written aside and linked: of several processes that start at once the first one wins, and none reads a part.
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=".secret-") as aside:
+        aside.write(secret)
+        aside.flush()
+        try:
+            file.hardlink_to(aside.name)
+        except FileExistsError:
+            return
+        except OSError as error:
+            problem = f"no random key can be kept in {file.parent} ({error.strerror})"
+            raise _refusal(
+                "SECRET_KEY", problem, f"set a random text of at least {SECRET_KEY_LENGTH} characters"
+            ) from None
+
+
+def _refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}: {problem}; {remedy}.")

@@ -1,0 +1,168 @@
+"""`manage.py quickstart`: prepare everything and serve it, in one command."""
+
+import errno
+import os
+import secrets
+import socket
+import sys
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connections
+
+from omniroute_admin.common.models import ApiKey
+from omniroute_admin.common.services.keys import create_key
+from omniroute_admin.supervisor import Program, Supervisor
+
+ROUTER_SCOPES = ["pools:read", "telemetry:write"]
+OPERATOR = "operator"
+
+
+class Command(BaseCommand):
+    """Prepare the database, the facts, an operator and a router key, then serve until Ctrl-C."""
+
+    help = (
+        "Prepare everything (database, facts, prices, an operator, a router key), then serve the pages and the API "
+        "beside a worker and a scheduler until Ctrl-C. Run again it keeps what is there and serves."
+    )
+    # The checks ask for a database with every table; this command makes them.
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the options."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: this machine only)")
+        parser.add_argument("--port", type=int, default=8000, help="port to serve on (default 8000)")
+        parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="web processes (default: cores)")
+        parser.add_argument("--demo", action="store_true", help="add a small simulated fleet whose readings move")
+        parser.add_argument("--no-serve", action="store_true", help="prepare only")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, say where everything is, serve.
+
+        Raises:
+            CommandError: the port is no port or is taken, or the database cannot be reached.
+        """
+        serves = not options["no_serve"]
+        if serves:
+            refuse_unusable_port(host=options["host"], port=options["port"])
+        try:
+            key = self._prepare(demo=options["demo"])
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from None
+        self._greet(host=options["host"], port=options["port"], key=key, serves=serves)
+        if serves:
+            connections.close_all()
+            programs = programs_to_run(host=options["host"], port=options["port"], workers=max(1, options["workers"]))
+            Supervisor(programs=programs, environment=child_environment(), say=self._say).run()
+            self._say("everything has ended")
+
+    def _prepare(self, *, demo: bool) -> str | None:
+        """Do what is not done yet; return the new router key, if one was made."""
+        call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
+        call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
+        # The account is made last, so that a first run that was cut short is a first run again.
+        if not get_user_model().objects.exists():
+            call_command("load_facts", stdout=self.stdout)
+            call_command("sync_prices", stdout=self.stdout)
+        if demo:
+            call_command("demo", "--start", stdout=self.stdout)
+        key = self._make_router_key()
+        self._make_operator()
+        return key
+
+    def _make_operator(self) -> None:
+        users = get_user_model().objects
+        if users.exists():
+            return
+        password = secrets.token_urlsafe(15)
+        users.create_superuser(username=OPERATOR, password=password)
+        self.stdout.write(f"Operator: {OPERATOR}   password (shown once): {password}")
+
+    def _make_router_key(self) -> str | None:
+        if ApiKey.objects.exists():
+            return None
+        _, secret = create_key(
+            name="router",
+            scopes=ROUTER_SCOPES,
+            expires_at=None,
+            made_by="quickstart",
+            reason="made by the first quickstart",
+            now=datetime.now(UTC),
+        )
+        self.stdout.write(f"Router key (shown once): {secret}")
+        return secret
+
+    def _greet(self, *, host: str, port: int, key: str | None, serves: bool) -> None:
+        address = base_url(host=host, port=port)
+        if key is None:
+            self.stdout.write("There is a key already; manage.py create_key makes another.")
+        self.stdout.write(f"Ladder:  {address}/   API: {address}/api/docs/")
+        self.stdout.write(
+            f'Try:     curl -H "Authorization: Bearer {key or "$KEY"}" {address}/api/v1/pools/auto/thrifty'
+        )
+        if serves:
+            self.stdout.write("Ctrl-C ends everything.")
+        self.stdout.flush()
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(f"quickstart: {line}")
+        self.stdout.flush()
+
+
+def base_url(*, host: str, port: int) -> str:
+    """Return the address a person opens; a server on every address is reached by this machine's own name too."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"
+
+
+def refuse_unusable_port(*, host: str, port: int) -> None:
+    """Bind the address once, before anything is changed.
+
+    Raises:
+        CommandError: it is no port, it is taken, or the address is not this machine's.
+    """
+    if not 0 < port < 65536:  # noqa: PLR2004
+        raise CommandError(f"--port {port}: a port is a number from 1 to 65535.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # As the server will: the remains of closed connections do not count as taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CommandError(_bind_problem(host=host, port=port, error=error)) from None
+
+
+def _bind_problem(*, host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is in use: end what listens there, or choose another with --port."
+    return f"Cannot serve on {host}, port {port}: {error.strerror}. Choose others with --host and --port."
+
+
+def programs_to_run(*, host: str, port: int, workers: int) -> list[Program]:
+    """Return the three programs of the embedded installation. The scheduler is one of its own.
+
+    Inside the worker a dead scheduler would go unnoticed.
+    """
+    celery = [sys.executable, "-m", "celery", "--app", "omniroute_admin.celery"]
+    level = ["--loglevel", settings.LOG_LEVEL]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    web = ["--interface", "wsgi", "--workers", str(workers), "--blocking-threads", "1", "--respawn-failed-workers"]
+    bound = ["--host", host, "--port", str(port), "--no-ws", "--workers-kill-timeout", "5"]
+    return [
+        Program("web", [sys.executable, "-m", "granian", *web, *bound, "omniroute_admin.wsgi:application"]),
+        Program("worker", [*celery, "worker", "--pool", "solo", *quiet, *level]),
+        # Without a file for its process id none can be left by a killed one and keep the next from starting.
+        Program("beat", [*celery, "beat", "--pidfile=", *level]),
+    ]
+
+
+def child_environment() -> dict[str, str]:
+    """Return the children's environment: this process's own, with the project on the import path."""
+    paths = [str(settings.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DJANGO_SETTINGS_MODULE": "omniroute_admin.settings"}
