@@ -91,6 +91,14 @@ class Weekday(StrEnum):
     SUNDAY = "sunday"
 
 
+class Accounting(StrEnum):
+    """How well the spend of a budget window is known: partly estimated, or without any event."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
 class QuotaVerdict(StrEnum):
     """Verdict of one window, or of all counting windows together (Q1 to Q8)."""
 
@@ -172,6 +180,9 @@ class Budget(msgspec.Struct, frozen=True):
     spent_usd: Decimal | None = Decimal(0)
     holds: tuple[Hold, ...] = ()
     window_end: datetime | None = None
+    window_start: datetime | None = None
+    zone: str = "UTC"
+    accounting: Accounting = Accounting.NONE
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

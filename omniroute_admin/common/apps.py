@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class CommonConfig(AppConfig):
@@ -13,10 +14,18 @@ class CommonConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Name the actor on every history row."""
+        """Name the actor on every history row; make the row of the revision, again after a flush too."""
         from simple_history.signals import pre_create_historical_record
 
+        post_migrate.connect(_make_row, sender=self)
         pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
+
+
+def _make_row(*, using: str, **_: Any) -> None:
+    """Make the one row of the revision."""
+    from omniroute_admin.common.models import Revision
+
+    Revision.objects.using(using).get_or_create(pk=1)
 
 
 def _name_the_actor(*, instance: Any, history_instance: Any, **_: Any) -> None:
