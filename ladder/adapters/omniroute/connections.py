@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ladder.adapters.omniroute.fields import OddValue, SkippedRow, is_connection_id, problem, read_provider
 from ladder.adapters.omniroute.values import ImportedConnection, ImportProblem
+from omniroute_admin.common.core.names import NOAUTH, canonical_name
 
 TABLE = "provider_connections"
 _SELECT = """
@@ -32,7 +33,6 @@ _AUTH_TYPES = {
 }
 _WORD = re.compile(r"[a-z][a-z_-]{0,19}", re.ASCII)  # no digits: nothing that could be a key
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.ASCII)
-_KEYLESS_ID = "noauth"
 _SHORT_ID = 12
 
 Doubt = tuple[str, str]  # a code and a sentence
@@ -102,7 +102,7 @@ def _read_id(*, raw: object, taken: Collection[str]) -> str:
             code="bad_id",
             detail="The id is not of letters, digits and ._:@+- (at most 128, a letter or digit first); skipped.",
         )
-    if raw == _KEYLESS_ID:
+    if raw == NOAUTH:
         # SPEC B1 judges this id as keyless whatever stands behind it, so an account with a
         # credential must never come in under it.
         raise SkippedRow(code="reserved_id", detail="The id noauth is reserved for the keyless path; skipped.")
@@ -121,7 +121,7 @@ def _read_auth_type(raw: object) -> tuple[str | None, list[Doubt]]:
     """
     if raw is None or raw == "":
         return None, []
-    word = raw.strip().lower() if isinstance(raw, str) else ""
+    word = canonical_name(raw) if isinstance(raw, str) else ""
     if word in _AUTH_TYPES:
         return _AUTH_TYPES[word], []
     if _WORD.fullmatch(word):

@@ -13,47 +13,48 @@ from datetime import datetime, timedelta
 from ladder.adapters.omniroute.codex import CodexState
 from ladder.adapters.omniroute.connections import TABLE, ConnectionRow
 from ladder.adapters.omniroute.fields import OddValue, problem, read_instant
-from ladder.adapters.omniroute.values import CooldownCause, ImportedConnection, ImportedCooldown, ImportProblem
+from ladder.adapters.omniroute.values import ImportedConnection, ImportedCooldown, ImportProblem
+from ladder.core.cooldown import RETRY_AFTER_CAP
+from ladder.core.values import CooldownCause
 
 # Out whatever rate_limited_until says. `deactivated` and `invalid` are not skipped by OmniRoute
 # itself, but an account that was closed or whose sign-in is refused serves nothing either.
 _STANDING: dict[str, CooldownCause] = {
-    "banned": "ban",
-    "deactivated": "ban",
-    "expired": "auth",
-    "invalid": "auth",
-    "credits_exhausted": "quota",
+    "banned": CooldownCause.BAN,
+    "deactivated": CooldownCause.BAN,
+    "expired": CooldownCause.AUTH,
+    "invalid": CooldownCause.AUTH,
+    "credits_exhausted": CooldownCause.QUOTA,
 }
 _PASSING = frozenset({"", "unknown", "active", "error", "unavailable"})
 _BY_ERROR: dict[str, CooldownCause] = {
-    "rate_limited": "rate_limit",
-    "upstream_rate_limited": "rate_limit",
-    "429": "rate_limit",
-    "quota_exhausted": "quota",
-    "credits_exhausted": "quota",
-    "402": "quota",
-    "unauthorized": "auth",
-    "auth_missing": "auth",
-    "missing_api_key": "auth",
-    "oauth_invalid_token": "auth",
-    "token_expired": "auth",
-    "token_refresh_failed": "auth",
-    "unrecoverable_refresh_error": "auth",
-    "reauth_required": "auth",
-    "upstream_auth_error": "auth",
-    "401": "auth",
-    "account_deactivated": "ban",
-    "forbidden": "ban",
-    "403": "ban",
+    "rate_limited": CooldownCause.RATE_LIMIT,
+    "upstream_rate_limited": CooldownCause.RATE_LIMIT,
+    "429": CooldownCause.RATE_LIMIT,
+    "quota_exhausted": CooldownCause.QUOTA,
+    "credits_exhausted": CooldownCause.QUOTA,
+    "402": CooldownCause.QUOTA,
+    "unauthorized": CooldownCause.AUTH,
+    "auth_missing": CooldownCause.AUTH,
+    "missing_api_key": CooldownCause.AUTH,
+    "oauth_invalid_token": CooldownCause.AUTH,
+    "token_expired": CooldownCause.AUTH,
+    "token_refresh_failed": CooldownCause.AUTH,
+    "unrecoverable_refresh_error": CooldownCause.AUTH,
+    "reauth_required": CooldownCause.AUTH,
+    "upstream_auth_error": CooldownCause.AUTH,
+    "401": CooldownCause.AUTH,
+    "account_deactivated": CooldownCause.BAN,
+    "forbidden": CooldownCause.BAN,
+    "403": CooldownCause.BAN,
 }
 # Errors of the server or the network: of the four causes only this one ends by time alone.
-_DEFAULT_CAUSE: CooldownCause = "rate_limit"
+_DEFAULT_CAUSE = CooldownCause.RATE_LIMIT
 _CODEX_WINDOWS = {"5h": "5h", "7d": "weekly"}
 # The scope `codex` is every model but the spark ones. A glob cannot say "all but", so it stands
 # for all: spark models are a few, and leaving them out costs no money.
 _CODEX_SCOPES: dict[object, str | None] = {"codex": None, "spark": "*spark*"}
 _CLOCK_TOLERANCE = timedelta(seconds=60)
-_LONGEST_USUAL = timedelta(days=30)  # the longest wait a router may report (SPEC C4)
 
 
 def read_cooldowns(
@@ -108,9 +109,9 @@ class _Reader:
         until = self._future_instant(raw=self.row.rate_limited_until, column="rate_limited_until")
         status = _word(self.row.test_status)
         standing = _STANDING.get(status)
-        if standing == "quota":
+        if standing == CooldownCause.QUOTA:
             # Out until someone tops up or tests it, unless the file says when it comes back.
-            yield self._cooldown(cause="quota", until=until)
+            yield self._cooldown(cause=CooldownCause.QUOTA, until=until)
         elif standing:
             yield self._cooldown(cause=standing, until=None)
         elif until:
@@ -125,7 +126,7 @@ class _Reader:
             return
         until = self._future_instant(raw=raw, column="provider_specific_data.codexScopeRateLimitedUntil")
         if until:
-            yield self._cooldown(cause="quota", until=until, model=_CODEX_SCOPES[scope])
+            yield self._cooldown(cause=CooldownCause.QUOTA, until=until, model=_CODEX_SCOPES[scope])
 
     def _cooldown(self, *, cause: CooldownCause, until: datetime | None, model: str | None = None) -> ImportedCooldown:
         return ImportedCooldown(
@@ -135,7 +136,7 @@ class _Reader:
             cause=cause,
             until=until,
             reported_at=self.reported_at,
-            window=self._exhausted_window() if cause == "quota" else None,
+            window=self._exhausted_window() if cause == CooldownCause.QUOTA else None,
         )
 
     def _cause(self) -> CooldownCause:
@@ -145,8 +146,8 @@ class _Reader:
         reset of that window end it early (SPEC C1).
         """
         cause = _BY_ERROR.get(_word(self.row.last_error_type)) or _BY_ERROR.get(_word(self.row.error_code))
-        if cause == "rate_limit" and self._exhausted_window():
-            return "quota"
+        if cause == CooldownCause.RATE_LIMIT and self._exhausted_window():
+            return CooldownCause.QUOTA
         return cause or _DEFAULT_CAUSE
 
     def _exhausted_window(self) -> str | None:
@@ -175,7 +176,7 @@ class _Reader:
             return None
         if instant is None or instant <= self.now:
             return None
-        if instant > self.now + _LONGEST_USUAL:
+        if instant > self.now + RETRY_AFTER_CAP:
             self._report("long_cooldown", f"{column} lies more than 30 days ahead; taken over as it is.")
         return instant
 

@@ -6,9 +6,8 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import TypeGuard
 
 from ladder.adapters.omniroute.values import ImportProblem
+from omniroute_admin.common.core import names
 
-_CONNECTION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}", re.ASCII)
-_PROVIDER = re.compile(r"[a-z0-9][a-z0-9._:@+-]{0,127}", re.ASCII)
 _DIGITS = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MILLISECONDS = Decimal(10) ** 11  # as seconds this is the year 5138, as milliseconds 1973
@@ -40,13 +39,13 @@ def is_connection_id(raw: object) -> TypeGuard[str]:
     It is not trimmed first: the router names a connection exactly as it is stored, a trimmed id
     would be one that it never asks for.
     """
-    return isinstance(raw, str) and _CONNECTION_ID.fullmatch(raw) is not None
+    return isinstance(raw, str) and names.is_connection_id(raw)
 
 
 def read_provider(raw: object) -> str:
     """The provider's id without blanks around it, lower case; raises `OddValue`."""
-    provider = raw.strip().lower() if isinstance(raw, str) else ""
-    if not _PROVIDER.fullmatch(provider):
+    provider = names.canonical_name(raw) if isinstance(raw, str) else ""
+    if not names.is_provider(provider):
         raise OddValue("The provider is no id of letters, digits and ._:@+-")
     return provider
 

@@ -10,14 +10,9 @@ from ladder.adapters.omniroute.cache import CachedWindow, CacheEntry
 from ladder.adapters.omniroute.codex import CodexState
 from ladder.adapters.omniroute.fields import OddValue, SkippedRow, percent_left, problem, read_instant, read_percent
 from ladder.adapters.omniroute.snapshots import CLOCK_TOLERANCE, TABLE, SnapshotRow
-from ladder.adapters.omniroute.values import (
-    Combine,
-    ImportedConnection,
-    ImportedReading,
-    ImportProblem,
-    ReadingStatus,
-)
+from ladder.adapters.omniroute.values import ImportedConnection, ImportedReading, ImportProblem
 from ladder.adapters.omniroute.window_names import WindowName, name_window
+from ladder.core.values import Combine, ReadingStatus
 
 # Rows of one fetch lie within milliseconds, two fetches at least a minute apart.
 _ONE_FETCH = timedelta(seconds=60)
@@ -200,7 +195,7 @@ class _Reader:
             name for window in kept if window.name.adds_to for name in (window.name.canonical, window.name.adds_to)
         }
         for window in self._uniquely_named(kept):
-            yield window, "pool" if window.name.canonical in pooled else "limit"
+            yield window, Combine.POOL if window.name.canonical in pooled else Combine.LIMIT
 
     def _uniquely_named(self, windows: list[Window]) -> Iterator[Window]:
         """A key that is its own name comes first, so that falling back to the key is always free."""
@@ -235,5 +230,6 @@ class _Reader:
 
 def _status(window: Window) -> ReadingStatus:
     if window.is_exhausted:
-        return "exhausted"
-    return "unknown" if window.remaining_percent is None and not window.unlimited else "safe"
+        return ReadingStatus.EXHAUSTED
+    is_unknown = window.remaining_percent is None and not window.unlimited
+    return ReadingStatus.UNKNOWN if is_unknown else ReadingStatus.SAFE

@@ -2,13 +2,10 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 import msgspec
 
-ReadingStatus = Literal["safe", "exhausted", "unknown"]
-Combine = Literal["limit", "pool"]
-CooldownCause = Literal["quota", "rate_limit", "auth", "ban"]
+from ladder.core.values import Combine, CooldownCause, ReadingStatus
 
 
 class ImportedConnection(msgspec.Struct, frozen=True, kw_only=True):
