@@ -15,7 +15,7 @@ from ladder.core.whatif import Given, Key
 from omniroute_admin.common.core.names import NOAUTH, canonical_name
 from omniroute_admin.common.errors import BadRequest, FieldError
 
-I = TypeVar("I", bound=Any)
+Item = TypeVar("Item", bound=Any)
 T = TypeVar("T")
 Resolve = Callable[[str], str]
 """Resolves a provider's name: case, blanks, alias."""
@@ -32,9 +32,7 @@ def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> 
         if provider == one.provider:
             resolved.append(one)
         else:
-            resolved.append(
-                Candidate(provider, one.model, one.connection_id, one.allowed_connection_ids, one.ref)
-            )
+            resolved.append(Candidate(provider, one.model, one.connection_id, one.allowed_connection_ids, one.ref))
     return resolved
 
 
@@ -127,7 +125,7 @@ def _connections(body: EvaluateBody, resolve: Resolve) -> tuple[Connection, ...]
 
 
 def _by_key(
-    items: Sequence[I] | UnsetType, build: Callable[[I], T], provider_of: Mapping[str, str], resolve: Resolve
+    items: Sequence[Item] | UnsetType, build: Callable[[Item], T], provider_of: Mapping[str, str], resolve: Resolve
 ) -> dict[Key, tuple[T, ...]] | None:
     """Return what is said of each connection; an item without provider speaks of the connection of that id."""
     if isinstance(items, UnsetType):
@@ -180,7 +178,7 @@ def _reference(item: QuotaBody, resolve: Resolve) -> tuple[str, str]:
     return _identity(item.connection_id, resolve(item.provider or ""))
 
 
-def _doubles(name: str, items: Iterable[I] | UnsetType, key_of: Callable[[I], object]) -> list[FieldError]:
+def _doubles(name: str, items: Iterable[Item] | UnsetType, key_of: Callable[[Item], object]) -> list[FieldError]:
     if isinstance(items, UnsetType):
         return []
     seen: set[object] = set()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from ladder.services.answers import Rejected, TelemetryAnswer
+from ladder.services.cooldowns import lift_quota_cooldowns
 from ladder.services.live_connections import LiveConnections, Refusal, lock_connections
 from ladder.services.reading_items import (
     MAX_AHEAD,
@@ -18,6 +19,7 @@ from ladder.services.reading_items import (
     order_of,
 )
 from ladder.services.reading_store import ReadingStore, WindowKey, WindowState
+from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -32,33 +34,52 @@ def record_readings(
 
     The newest `observed_at` of a window is current; an older one goes to the history. `complete_for` names
     connections all of whose windows are in the body; one that is not known is rejected under the index that follows
-    the last reading's (the number of readings plus its own place). A constant number of queries, however long the body.
+    the last reading's (the number of readings plus its own place). Windows seen usable again lift the quota cooldown
+    that an older report set (C3). A constant number of queries, however long the body.
     """
     with deciding_write() as write:
+        observed = [_observe(item, now) for item in items]
         named = {item.connection_id for item in items if item.connection_id is not None}
         connections = lock_connections(connection_ids=named.union(complete_for))
-        judged = [_judge(item, connections, now) for item in items]
+        connections.imply(providers=_keyless_paths(items, observed), actor=actor, now=now)
+        judged = [_judge(item, one, connections) for item, one in zip(items, observed, strict=True)]
         instants = {one[1].observed_at for one in judged if not isinstance(one, Refusal)}
         store = ReadingStore(connection_keys=connections.keys, instants=instants)
         outcomes = [one.code if isinstance(one, Refusal) else _record(store, *one) for one in judged]
         unknown = _complete(items=items, complete_for=complete_for, connections=connections, store=store, now=now)
         write.changed = store.is_changed
         store.save()
+        if store.is_changed:
+            lift_quota_cooldowns(connection_keys=connections.keys, actor=actor, now=now)
     rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return TelemetryAnswer(**counts, rejected=(*rejected, *unknown))
 
 
-def _judge(item: Item, connections: LiveConnections, now: datetime) -> _Judged:
+def _observe(item: Item, now: datetime) -> Observation | Refusal:
     if isinstance(item, UnreadableItem):
         return Refusal("invalid_item", item.detail)
-    connection_key = connections.find(connection_id=item.connection_id, provider=item.provider)
-    if isinstance(connection_key, Refusal):
-        return connection_key
     try:
-        return (connection_key, item.window), observe(item=item, now=now)
+        return observe(item=item, now=now)
     except RefusedReadingError as refused:
         return Refusal(refused.code, refused.detail)
+
+
+def _keyless_paths(items: Sequence[Item], observed: Sequence[Observation | Refusal]) -> set[str]:
+    """Return the providers, as written, whose keyless path a good item names."""
+    return {
+        item.provider
+        for item, one in zip(items, observed, strict=True)
+        if item.connection_id == NOAUTH and item.provider is not None and not isinstance(one, Refusal)
+    }
+
+
+def _judge(item: Item, observed: Observation | Refusal, connections: LiveConnections) -> _Judged:
+    """Return the window that the item speaks of and what it says, or why it is refused."""
+    if isinstance(observed, Refusal):
+        return observed
+    key = connections.find(connection_id=item.connection_id or "", provider=item.provider)
+    return key if isinstance(key, Refusal) else ((key, observed.window), observed)
 
 
 def _record(store: ReadingStore, key: WindowKey, new: Observation) -> str:

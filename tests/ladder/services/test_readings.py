@@ -8,11 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ladder.core.values import Combine, ReadingStatus
-from ladder.models import QuotaReading, QuotaWindow
+from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow
 from ladder.services.reading_items import UnreadableItem, reading_item
 from ladder.services.readings import record_readings
 from omniroute_admin.common.services.revision import current_revision, deciding_write
-from tests.factories_ladder import NOW, REPORTER, ConnectionFactory, QuotaWindowFactory
+from tests.factories_ladder import (
+    NOW,
+    REPORTER,
+    ConnectionFactory,
+    CooldownFactory,
+    ProviderAliasFactory,
+    QuotaWindowFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -153,13 +160,31 @@ def test_one_bad_item_never_costs_the_good_ones_spec_4(connection):
 
 def test_where_noauth_is_named_its_provider_is_named_too_spec_1():
     ConnectionFactory(noauth=True, provider="pollinations")
-    answer = record(
-        reading(connection_id="noauth", percent=5),
-        reading(connection_id="noauth", percent=6, provider="groq"),
-        reading(connection_id="noauth", percent=7, provider="pollinations"),
-    )
-    assert [one.code for one in answer.rejected] == ["provider_required", "unknown_connection"]
+    answer = record(reading("noauth", percent=5), reading("noauth", percent=7, provider="pollinations"))
+    assert [one.code for one in answer.rejected] == ["provider_required"]
     assert QuotaWindow.objects.get().remaining_percent == 7
+
+
+def test_the_keyless_path_is_always_known_but_its_row_is_in_no_stored_pool_spec_1():
+    ProviderAliasFactory(alias="pol", provider="pollinations")
+    answer = record(reading("noauth", percent=7, provider=" Pol "), reading("noauth", "weekly", 7, provider="pol"))
+    connection = Connection.objects.get()
+    assert (answer.accepted, connection.provider, connection.auth_type) == (2, "pollinations", "none")
+    assert connection.is_implied
+    assert connection.history.get().history_actor == REPORTER.name
+
+
+@pytest.mark.parametrize("provider", ["", "a b", "x" * 129, "a\x00"])
+def test_what_can_be_no_provider_has_no_keyless_path(provider):
+    assert [one.code for one in record(reading("noauth", percent=7, provider=provider)).rejected] == [
+        "unknown_connection"
+    ]
+    assert not Connection.objects.exists()
+
+
+def test_a_rejected_item_makes_no_keyless_path():
+    record(reading("noauth", percent=7, provider="groq", at=500))
+    assert not Connection.objects.exists()
 
 
 @pytest.mark.parametrize("connection_id", ["", "a\x00b", "x" * 129, "-c1"])
@@ -252,6 +277,46 @@ def test_a_nested_call_that_changes_nothing_does_not_hold_the_outer_revision_bac
     with deciding_write():
         record(reading(percent=50))
     assert current_revision() == before + 1
+
+
+def test_a_usable_reading_newer_than_the_report_lifts_the_quota_cooldown_and_no_other_c3(connection):
+    for cause in ("quota", "rate_limit", "auth", "ban", "operator"):
+        CooldownFactory(connection=connection, cause=cause, reported_at=NOW)
+    record(reading(percent=50, at=1))
+    assert not Cooldown.objects.filter(cause="quota").exists()
+    assert Cooldown.objects.count() == 4
+    lifted = Cooldown.history.get(history_type="-")
+    assert (lifted.cause, lifted.history_actor) == ("quota", REPORTER.name)
+
+
+@pytest.mark.parametrize(("percent", "at"), [(50, 0), (50, -1), (2, 1)])
+def test_a_reading_as_old_as_the_report_or_not_usable_lifts_nothing_c3(connection, percent, at):
+    CooldownFactory(connection=connection, reported_at=NOW)
+    record(reading(percent=percent, at=at))
+    assert Cooldown.objects.exists()
+
+
+def test_every_counting_limit_must_be_seen_after_the_report_c3(connection):
+    CooldownFactory(connection=connection, reported_at=NOW)
+    record(reading("c1", "weekly", 50, at=-5), reading("c1", "5h", 50, at=1))
+    assert Cooldown.objects.exists()
+    record(reading("c1", "weekly", 50, at=2))
+    assert not Cooldown.objects.exists()
+
+
+def test_a_window_of_one_model_keeps_only_that_models_cooldown_c3(connection):
+    for model in (None, "claude-opus-4", "claude-sonnet-4"):
+        CooldownFactory(connection=connection, reported_at=NOW, model=model)
+    record(reading("c1", "5h", 50, at=1), reading("c1", "weekly:opus", 1, at=1, model="*opus*"))
+    assert Cooldown.objects.get().model == "claude-opus-4"
+
+
+def test_one_pack_of_a_pool_seen_after_the_report_is_enough_c3(connection):
+    CooldownFactory(connection=connection, reported_at=NOW)
+    record(
+        reading("c1", "bonus", 50, at=-1, combine=Combine.POOL), reading("c1", "plan", 9, at=1, combine=Combine.POOL)
+    )
+    assert not Cooldown.objects.exists()
 
 
 def queries_of(items, complete_for):
