@@ -36,6 +36,7 @@ urlpatterns = [
     path("api/v1/rest", Rest.as_view()),
     path("page/plain", plain),
 ]
+handler500 = "omniroute_admin.common.problems.server_error"
 middleware = ["omniroute_admin.common.problems.ProblemMiddleware", "django.middleware.common.CommonMiddleware"]
 pytestmark = pytest.mark.urls(__name__)
 
@@ -103,6 +104,14 @@ def test_an_unforeseen_exception_shows_nothing_of_itself(client: Any, debug: boo
             assert document(response)["code"] == "internal_server_error"
             assert b"inner words" not in response.content
             assert b"Traceback" not in response.content
+
+
+def test_a_page_without_its_database_is_503_too(client: Any) -> None:
+    RAISED.append(OperationalError("no route to host db.internal"))
+    client.raise_request_exception = False
+    response = client.get("/page/plain")
+    assert (response.status_code, response["Content-Type"].split(";")[0]) == (503, "text/html")
+    assert b"db.internal" not in response.content
 
 
 @pytest.mark.parametrize("debug", [False, True])
