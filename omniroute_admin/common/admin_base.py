@@ -15,8 +15,7 @@ from simple_history.admin import SimpleHistoryAdmin
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.errors import ProductError
-from omniroute_admin.common.history import Actor, stamp
-from omniroute_admin.common.serializers import LONGEST_REASON
+from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 REASON = "change_reason"
