@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError as ModelError
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.defaults import page_not_found as default_page_not_found
 from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions as drf
 from rest_framework.views import set_rollback
@@ -198,6 +199,13 @@ class ProblemMiddleware:
             return None
         error = as_product_error(exception)
         return problem_response(error) if error is not None else None
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown address (Django's handler404); the API needs no page made for that."""
+    if is_api(request.path_info):
+        return problem_response(NotFound("There is nothing at this address."))
+    return default_page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest, *args: Any) -> HttpResponse:

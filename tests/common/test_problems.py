@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from omniroute_admin.common.errors import BadRequest, Conflict, FieldError, NotFound, Unauthenticated, UnknownPool
 from omniroute_admin.common.problems import as_product_error, problem_response
+from omniroute_admin.urls import urlpatterns as product_urls
 
 RAISED: list[Exception] = []
 
@@ -35,7 +36,9 @@ urlpatterns = [
     path("api/v1/plain", plain),
     path("api/v1/rest", Rest.as_view()),
     path("page/plain", plain),
+    *product_urls,
 ]
+handler404 = "omniroute_admin.common.problems.page_not_found"
 handler500 = "omniroute_admin.common.problems.server_error"
 middleware = ["omniroute_admin.common.problems.ProblemMiddleware", "django.middleware.common.CommonMiddleware"]
 pytestmark = pytest.mark.urls(__name__)
