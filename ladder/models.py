@@ -41,6 +41,11 @@ class Connection(models.Model):
     overage_override = models.CharField(max_length=14, choices=OVERAGE_CHOICES, null=True, blank=True)
     overage_override_reason = models.TextField(blank=True, default="")
     excluded_models = TextListField(help_text="Globs of models this connection must not serve.")
+    is_implied = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="A keyless path that nobody stored, of which only telemetry speaks: known, but in no stored pool.",
+    )
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -68,6 +73,9 @@ class Connection(models.Model):
                 condition=~Q(connection_id=NOAUTH) | (Q(auth_type="none") & Q(auth_type__isnull=False)),
                 name="connection_noauth_is_none",
                 violation_error_message="The connection `noauth` has the auth type `none`.",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_implied=False) | Q(connection_id=NOAUTH), name="connection_implied_is_noauth"
             ),
             models.CheckConstraint(
                 condition=Q(overage_override__isnull=True)

@@ -139,12 +139,16 @@ class Cooldown(msgspec.Struct, frozen=True):
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """One account at one provider, with all that the decision asks of it."""
+    """One account at one provider, with all that the decision asks of it.
+
+    `is_implied`: a keyless path that nobody stored, of which only a report speaks; it is known, but in no stored pool.
+    """
 
     connection_id: str
     provider: str
     auth_type: str | None = None
     is_enabled: bool = True
+    is_implied: bool = False
     overage_override: Overage | None = None
     excluded_models: tuple[str, ...] = ()
     windows: tuple[Window, ...] = ()

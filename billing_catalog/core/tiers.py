@@ -1,0 +1,77 @@
+"""Economic tier of (provider, model) (T), and which price is the current one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+import msgspec
+
+from billing_catalog.core.globs import glob_matches
+from billing_catalog.core.values import Price, Thresholds, Tier, TierRule
+
+
+class TierIndex(msgspec.Struct, frozen=True):
+    """What the tier rule looks at, indexed by provider."""
+
+    provider_wide: Mapping[str, Tier]
+    by_pattern: Mapping[str, tuple[tuple[str, Tier], ...]]
+    free_providers: frozenset[str]
+    seat_sellers: frozenset[str]
+    thresholds: Thresholds
+
+
+def index_tiers(
+    *,
+    rules: Iterable[TierRule],
+    free_providers: frozenset[str],
+    seat_sellers: frozenset[str],
+    thresholds: Thresholds,
+) -> TierIndex:
+    """Return the tier facts by provider; rules come in order of their id, the first made wins (T)."""
+    wide: dict[str, Tier] = {}
+    patterns: dict[str, tuple[tuple[str, Tier], ...]] = {}
+    for rule in rules:
+        if rule.model_pattern is None:
+            wide.setdefault(rule.provider, rule.tier)
+        else:
+            patterns[rule.provider] = (*patterns.get(rule.provider, ()), (rule.model_pattern, rule.tier))
+    return TierIndex(wide, patterns, free_providers, seat_sellers, thresholds)
+
+
+def classify_tier(*, index: TierIndex, provider: str, model: str, input_usd_per_million: Decimal | None) -> Tier:
+    """Return the tier: provider-wide override, model override, free providers, current price (T).
+
+    No known price is premium, never free; a price of 0 from a provider that sells seats is no price.
+    """
+    if provider in index.provider_wide:
+        return index.provider_wide[provider]
+    for pattern, tier in index.by_pattern.get(provider, ()):
+        if glob_matches(pattern=pattern, name=model):
+            return tier
+    if provider in index.free_providers:
+        return Tier.FREE
+    return _tier_of_price(index=index, provider=provider, price=input_usd_per_million)
+
+
+def _tier_of_price(*, index: TierIndex, provider: str, price: Decimal | None) -> Tier:
+    if price is None or (price <= 0 and provider in index.seat_sellers):
+        return Tier.PREMIUM
+    if price <= index.thresholds.free:
+        return Tier.FREE
+    return Tier.CHEAP if price <= index.thresholds.cheap else Tier.PREMIUM
+
+
+def current_price(*, prices: Sequence[Price], at: datetime) -> Price | None:
+    """Return the price row of one (provider, model) valid at an instant; of several the latest start wins."""
+    valid = [row for row in prices if _is_valid(row, at)]
+    return max(valid, key=lambda row: row.effective_from, default=None)
+
+
+def _is_valid(row: Price, at: datetime) -> bool:
+    return row.effective_from <= at and (row.effective_to is None or at < row.effective_to)
+
+
+def price_boundaries(*, prices: Iterable[Price], after: datetime) -> list[datetime]:
+    """Return, in order, the instants later than `after` at which one of the prices starts or ends (P9)."""
+    instants = {row.effective_from for row in prices} | {row.effective_to for row in prices if row.effective_to}
+    return sorted(instant for instant in instants if instant > after)

@@ -1,0 +1,172 @@
+"""One pair judged alone (P1): its rung (G), whether it is in, and if not, its one code (P8) and its return."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from billing_catalog.core.globs import glob_matches
+from billing_catalog.core.values import Billing, Overage, Tier, Verdict
+from ladder.core.cooldown import acting_cooldown
+from ladder.core.instants import NEVER, settle
+from ladder.core.money import is_off, is_spent, money_instants, reopens_at
+from ladder.core.quota import counting_windows, judge_windows, quota_instants
+from ladder.core.reasons import Code
+from ladder.core.values import Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
+
+_RUNG_OF_TIER = {Tier.FREE: Rung.FREE, Tier.CHEAP: Rung.CHEAP, Tier.PREMIUM: Rung.PREMIUM}
+_RUNG_OF_BILLING = {Billing.SUBSCRIPTION: Rung.SUBSCRIPTION, Billing.KEYLESS: Rung.KEYLESS}
+_ORDER = {code: place for place, code in enumerate(Code)}
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A connection with what the catalogue says of it."""
+
+    connection: Connection
+    verdict: Verdict
+
+    @property
+    def is_scoped(self) -> bool:
+        """Tell whether anything about it speaks of some models only, so that each model is judged by itself."""
+        one = self.connection
+        return bool(one.excluded_models) or any(item.model is not None for item in (*one.windows, *one.cooldowns))
+
+    @property
+    def follows_tier(self) -> bool:
+        """Tell whether its rung is that of the model's tier (G, B5)."""
+        return self.verdict.billing not in _RUNG_OF_BILLING
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What a pair is judged under, beside the account itself."""
+
+    grouping: Grouping
+    model: str
+    tier: Tier
+    is_capable: bool
+    settings: LadderSettings
+    breakers: Mapping[str, datetime]
+    budgets: Mapping[Rung, Budget]
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown)."""
+
+    code: Code
+    window: str | None = None
+    returns_at: datetime | None = None
+
+
+class PairOutcome(msgspec.Struct, frozen=True):
+    """What became of one pair; `reason` None means it is in. It stays so until `change_at` (exclusive)."""
+
+    connection_id: str
+    rung: Rung | None
+    reason: Reason | None
+    may_bill_past_plan: bool = False
+    change_at: datetime = NEVER
+
+
+def rung_of(*, billing: Billing, tier: Tier) -> Rung:
+    """Return the rung of a pair: subscription 0, keyless 1, metered and unknown the tier's (G, B5)."""
+    return _RUNG_OF_BILLING[billing] if billing in _RUNG_OF_BILLING else _RUNG_OF_TIER[tier]
+
+
+def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> PairOutcome:
+    """Judge one pair of a known connection (P2, P4, P8, P10)."""
+    rung = rung_of(billing=account.verdict.billing, tier=under.tier)
+    code = _never(account, under, rung)
+    if code is not None:
+        return PairOutcome(account.connection.connection_id, rung, Reason(code))
+    windows = counting_windows(windows=account.connection.windows, model=under.model)
+    reason, change_at = settle(
+        decide=lambda at: _first_reason(list(_for_now(account, under, rung, windows, at))),
+        instants=_instants(account, under, rung, windows),
+        now=now,
+    )
+    may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
+    return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at)
+
+
+def _never(account: Account, under: Circumstances, rung: Rung) -> Code | None:
+    """Return the first code of the family `never` that applies, in the order of P8."""
+    if not account.connection.is_enabled:
+        return Code.CONNECTION_DISABLED
+    if any(glob_matches(pattern=glob, name=under.model) for glob in account.connection.excluded_models):
+        return Code.MODEL_EXCLUDED
+    if not under.is_capable:
+        return Code.CAPABILITY_MISSING
+    return _barred_by_grouping(account, under, rung)
+
+
+def _barred_by_grouping(account: Account, under: Circumstances, rung: Rung) -> Code | None:
+    if under.grouping is Grouping.SUBSCRIPTION:
+        return _barred_from_plan(account, rung)
+    if under.grouping is Grouping.FREE:
+        return None if rung in (Rung.KEYLESS, Rung.FREE) else Code.RUNG_NOT_IN_POOL
+    budget = under.budgets.get(rung)
+    return Code.RUNG_DISABLED if budget is not None and is_off(budget) else None
+
+
+def _barred_from_plan(account: Account, rung: Rung) -> Code | None:
+    """Say why a pair is no plan that stops hard (P2)."""
+    if rung is Rung.KEYLESS:
+        return Code.KEYLESS_NOT_IN_PLAN
+    if rung is not Rung.SUBSCRIPTION:
+        return Code.NOT_SUBSCRIPTION
+    return None if account.verdict.overage is Overage.HARD_STOP else Code.OVERAGE_NOT_HARD_STOP
+
+
+def _for_now(
+    account: Account, under: Circumstances, rung: Rung, windows: tuple[Window, ...], at: datetime
+) -> Iterator[Reason]:
+    """Yield every reason of the family `for now` that applies at an instant."""
+    open_until = under.breakers.get(account.connection.provider)
+    if open_until is not None and open_until > at:
+        yield Reason(Code.BREAKER_OPEN, None, open_until)
+    resting = acting_cooldown(cooldowns=account.connection.cooldowns, model=under.model, now=at)
+    if resting is not None:
+        yield Reason(Code.COOLDOWN, None, resting.until)
+    if rung <= Rung.FREE:
+        yield from _by_quota(under, rung, windows, at)
+    elif rung in under.budgets and is_spent(budget=under.budgets[rung], at=at):
+        yield Reason(Code.BUDGET_SPENT, None, reopens_at(budget=under.budgets[rung], now=at))
+
+
+def _by_quota(under: Circumstances, rung: Rung, windows: tuple[Window, ...], at: datetime) -> Iterator[Reason]:
+    """Yield the quota reason; where nothing can bill by mistake, the unverified are admitted (P4)."""
+    judged = judge_windows(windows=windows, settings=under.settings, now=at)
+    is_admitted = judged.verdict is QuotaVerdict.UNVERIFIED and not _must_be_verified(under.grouping, rung)
+    if judged.code is not None and not is_admitted:
+        yield Reason(judged.code, judged.window, judged.returns_at)
+
+
+def _must_be_verified(grouping: Grouping, rung: Rung) -> bool:
+    """Tell whether only a verdict `usable` is good enough: P2, and rung 2 of P10."""
+    return grouping is Grouping.SUBSCRIPTION or (grouping is Grouping.FREE and rung is Rung.FREE)
+
+
+def _first_reason(reasons: list[Reason]) -> Reason | None:
+    """Return the one reason told: the first code (P8), the binding window, the latest return of all that apply."""
+    if not reasons:
+        return None
+    first = min(reasons, key=lambda reason: _ORDER[reason.code])
+    window = next((reason.window for reason in reasons if reason.window is not None), None)
+    return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]))
+
+
+def latest_return(returns: list[datetime | None]) -> datetime | None:
+    """Return the latest of return times, unknown where one of them is (P8)."""
+    known = [at for at in returns if at is not None]
+    return max(known) if known and len(known) == len(returns) else None
+
+
+def _instants(account: Account, under: Circumstances, rung: Rung, windows: tuple[Window, ...]) -> list[datetime]:
+    """Return the instants at which the pair's reason could change by itself (P9)."""
+    instants = [item.effective_until for item in account.connection.cooldowns if item.effective_until is not None]
+    open_until = under.breakers.get(account.connection.provider)
+    if open_until is not None:
+        instants.append(open_until)
+    if rung <= Rung.FREE:
+        return instants + quota_instants(windows=windows, settings=under.settings)
+    return instants + (money_instants(under.budgets[rung]) if rung in under.budgets else [])

@@ -1,0 +1,276 @@
+"""One prepared snapshot: the facts of one revision, indexed, with every judgement made at most once.
+
+A connection is judged once per scope: the models of a provider that are judged alike share one, a model of which some
+window, cooldown or exclusion speaks has its own. Judgements are kept with the instant at which they could change (P9)
+and are made anew when it has passed, or when the clock went back.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from billing_catalog.core.billing import classify, index_catalog
+from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
+from billing_catalog.core.values import Price, Tier
+from ladder.core.instants import NEVER, settle
+from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
+from ladder.core.reasons import Code
+from ladder.core.values import Candidate, Connection, Facts, Grouping, Rung
+from omniroute_admin.common.core.names import NOAUTH
+
+_MEMO_LIMIT = 20_000
+"""Callers choose the lists and names that are remembered, so the memory of them is bounded."""
+
+_ALWAYS = datetime.min.replace(tzinfo=UTC)
+
+
+class Split(msgspec.Struct, frozen=True):
+    """A list of connections judged under one scope: survivors by rung (P1, P5), and what became of each pair."""
+
+    outcomes: tuple[PairOutcome, ...]
+    by_rung: tuple[tuple[Rung, tuple[str, ...], bool], ...]
+    counts: tuple[tuple[Code, int], ...]
+    change_at: datetime
+
+
+class Scope:
+    """Candidates that are judged alike in one kind of pool: same provider, tier and ability, or one model alone."""
+
+    __slots__ = ("pairs", "provider", "splits", "under")
+
+    def __init__(self, provider: str, under: Circumstances) -> None:
+        self.provider = provider
+        self.under = under
+        self.pairs: dict[str, PairOutcome] = {}
+        self.splits: dict[tuple[str, ...] | str, Split] = {}
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """The scope of one (provider, model), and until when tier and ability are what they are."""
+
+    scope: Scope
+    tier_until: datetime
+    ability_until: datetime
+    change_at: datetime
+
+
+class Inventory(msgspec.Struct, frozen=True):
+    """The stored candidates in their order, and the connections whose provider has no model (SPEC 4)."""
+
+    candidates: tuple[Candidate, ...]
+    without_models: tuple[Connection, ...]
+    change_at: datetime
+
+
+class Snapshot:
+    """The facts of one revision, ready to be asked for pools."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        catalog = index_catalog(facts.catalog)
+        self.accounts = [
+            Account(
+                one,
+                classify(
+                    catalog=catalog,
+                    provider=one.provider,
+                    connection_id=one.connection_id,
+                    auth_type=one.auth_type,
+                    overage_override=one.overage_override,
+                ),
+            )
+            for one in facts.connections
+        ]
+        self._by_id = {item.connection.connection_id: item for item in self.accounts}
+        self._noauth = {
+            item.connection.provider: item for item in self.accounts if item.connection.connection_id == NOAUTH
+        }
+        self._by_id.pop(NOAUTH, None)
+        self._scoped = {item.connection.provider for item in self.accounts if item.is_scoped}
+        self._prices = _group_prices(facts.prices)
+        self._tiers = index_tiers(
+            rules=facts.tier_rules,
+            free_providers=facts.free_providers,
+            seat_sellers=facts.seat_sellers,
+            thresholds=facts.thresholds,
+        )
+        self._forget()
+
+    def _forget(self) -> None:
+        self._latest = _ALWAYS
+        self._placed: dict[tuple[Grouping, str | None], dict[tuple[str, str], Placed]] = {}
+        self._scopes: dict[tuple[object, ...], Scope] = {}
+        self._inventory: Inventory | None = None
+
+    def move_to(self, now: datetime) -> None:
+        """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6)."""
+        if now < self._latest:
+            self._forget()
+        self._latest = now
+
+    def find_account(self, *, connection_id: str, provider: str) -> Account | Code:
+        """Return the known connection of that id at that provider, or the code that says why not (P7)."""
+        if connection_id == NOAUTH:
+            return self._noauth.get(provider) or _keyless_path(provider)
+        account = self._by_id.get(connection_id)
+        if account is None:
+            return Code.UNKNOWN_CONNECTION
+        return account if account.connection.provider == provider else Code.PROVIDER_MISMATCH
+
+    def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[tuple[str, str], Placed]:
+        """Return the memory of where each (provider, model) is judged, for one kind of pool."""
+        return self._placed.setdefault((grouping, capability), {})
+
+    def place(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
+        """Return the scope of a (provider, model) in one kind of pool, and remember it."""
+        tier, tier_until = self.tier_of(provider=provider, model=model, now=now)
+        capable, ability_until = self._ability_of(provider, model, capability, now)
+        alone = model if provider in self._scoped else None
+        key = (grouping, provider, tier, capable, alone)
+        scope = self._scopes.get(key)
+        if scope is None:
+            _bound(self._scopes)
+            scope = self._scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable))
+        memory = self.placed_models(grouping=grouping, capability=capability)
+        _bound(memory)
+        placed = memory[provider, model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
+        return placed
+
+    def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool) -> Circumstances:
+        facts = self.facts
+        return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets)
+
+    def tier_of(self, *, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
+        """Return the economic tier (T) and the instant at which it changes by itself."""
+        said = self.facts.tiers.get((provider, model))
+        if said is not None:
+            return said, NEVER
+        prices = self._prices.get((provider, model), [])
+        return settle(
+            decide=lambda at: classify_tier(
+                index=self._tiers,
+                provider=provider,
+                model=model,
+                input_usd_per_million=_input_price(current_price(prices=prices, at=at)),
+            ),
+            instants=price_boundaries(prices=prices, after=now),
+            now=now,
+        )
+
+    def _ability_of(self, provider: str, model: str, capability: str | None, now: datetime) -> tuple[bool, datetime]:
+        if capability is None:
+            return True, NEVER
+        said = self.facts.capabilities.get((provider, model))
+        if said is not None:
+            return capability in said, NEVER
+        prices = self._prices.get((provider, model), [])
+        return settle(
+            decide=lambda at: _is_able(current_price(prices=prices, at=at), capability),
+            instants=price_boundaries(prices=prices, after=now),
+            now=now,
+        )
+
+    def split(self, *, placed: Placed, ids: tuple[str, ...] | str, now: datetime) -> Split:
+        """Judge the pairs of a candidate, each connection at most once per scope, and remember the result."""
+        scope = placed.scope
+        listed = (ids,) if isinstance(ids, str) else ids
+        outcomes = tuple(self._outcome(scope, connection_id, now) for connection_id in listed)
+        _bound(scope.splits)
+        split = scope.splits[ids] = _split_of(outcomes, self._ends(placed, outcomes))
+        return split
+
+    def _outcome(self, scope: Scope, connection_id: str, now: datetime) -> PairOutcome:
+        known = scope.pairs.get(connection_id)
+        if known is not None and now < known.change_at:
+            return known
+        account = self.find_account(connection_id=connection_id, provider=scope.provider)
+        if isinstance(account, Code):
+            return PairOutcome(connection_id, None, Reason(account))
+        outcome = scope.pairs[connection_id] = judge_pair(account=account, under=scope.under, now=now)
+        return outcome
+
+    def _ends(self, placed: Placed, outcomes: tuple[PairOutcome, ...]) -> datetime:
+        """Return when the first of these outcomes changes by itself, the change of tier or ability included."""
+        ends = [outcome.change_at for outcome in outcomes]
+        for outcome in outcomes:
+            account = self.find_account(connection_id=outcome.connection_id, provider=placed.scope.provider)
+            if isinstance(account, Account) and account.follows_tier:
+                ends.append(placed.tier_until)
+            if isinstance(account, Account) and not _is_out_before_ability(outcome):
+                ends.append(placed.ability_until)
+        return min(ends, default=NEVER)
+
+    def inventory(self, *, now: datetime) -> Inventory:
+        """Return the stored candidates now: one per current price row, by rank, provider, model (SPEC 4)."""
+        if self._inventory is None or now >= self._inventory.change_at:
+            rows, change_at = settle(
+                decide=self._current_models,
+                instants=price_boundaries(prices=self.facts.prices, after=now),
+                now=now,
+            )
+            self._inventory = self._stored_inventory(rows, change_at)
+        return self._inventory
+
+    def _current_models(self, at: datetime) -> list[tuple[str, str]]:
+        current = (current_price(prices=rows, at=at) for rows in self._prices.values())
+        rows = [row for row in current if row is not None]
+        rows.sort(key=lambda row: (row.rank is None, row.rank or 0, row.provider, row.model))
+        return [(row.provider, row.model) for row in rows]
+
+    def _stored_inventory(self, models: list[tuple[str, str]], change_at: datetime) -> Inventory:
+        stored = [one for one in self.facts.connections if not one.is_implied]
+        ids: dict[str, list[str]] = {}
+        for one in stored:
+            ids.setdefault(one.provider, []).append(one.connection_id)
+        candidates = tuple(Candidate(provider, model, None, tuple(ids.get(provider, ()))) for provider, model in models)
+        priced = {provider for provider, _ in models}
+        without = tuple(one for one in stored if one.provider not in priced)
+        return Inventory(candidates, without, change_at)
+
+
+def _keyless_path(provider: str) -> Account:
+    """Return the connection `noauth` of a provider where none is stored: it is always known (SPEC 1)."""
+    verdict = classify(catalog={}, provider=provider, connection_id=NOAUTH, auth_type="none")
+    return Account(Connection(NOAUTH, provider, "none"), verdict)
+
+
+def _group_prices(prices: Iterable[Price]) -> dict[tuple[str, str], list[Price]]:
+    grouped: dict[tuple[str, str], list[Price]] = {}
+    for row in prices:
+        grouped.setdefault((row.provider, row.model), []).append(row)
+    return grouped
+
+
+def _input_price(price: Price | None) -> Decimal | None:
+    return None if price is None else price.input_usd_per_million
+
+
+def _is_able(price: Price | None, capability: str) -> bool:
+    return price is not None and capability in price.capabilities
+
+
+def _is_out_before_ability(outcome: PairOutcome) -> bool:
+    return outcome.reason is not None and outcome.reason.code in (Code.CONNECTION_DISABLED, Code.MODEL_EXCLUDED)
+
+
+def _bound(memory: dict[Any, Any]) -> None:
+    if len(memory) >= _MEMO_LIMIT:
+        memory.clear()
+
+
+def _split_of(outcomes: tuple[PairOutcome, ...], change_at: datetime) -> Split:
+    survivors: dict[Rung, list[PairOutcome]] = {}
+    counts: dict[Code, int] = {}
+    for outcome in outcomes:
+        if outcome.reason is not None:
+            counts[outcome.reason.code] = counts.get(outcome.reason.code, 0) + 1
+        elif outcome.rung is not None:
+            survivors.setdefault(outcome.rung, []).append(outcome)
+    by_rung = tuple(
+        (rung, tuple(pair.connection_id for pair in pairs), any(pair.may_bill_past_plan for pair in pairs))
+        for rung, pairs in sorted(survivors.items())
+    )
+    return Split(outcomes, by_rung, tuple(counts.items()), change_at)
