@@ -1,6 +1,9 @@
 """The ladder: live state, the decision, its API and its pages."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class LadderConfig(AppConfig):
@@ -8,3 +11,16 @@ class LadderConfig(AppConfig):
 
     name = "ladder"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Make the rows there is one of once the tables are there, and again after a flush."""
+        post_migrate.connect(_make_rows, sender=self)
+
+
+def _make_rows(*, using: str, **_: Any) -> None:
+    """Make the one row of the settings and the two budgets (M3: daily, UTC, no budget set)."""
+    from ladder.models import LadderSettings, RungBudget
+
+    LadderSettings.objects.using(using).get_or_create(pk=1)
+    for rung in ("cheap", "premium"):
+        RungBudget.objects.using(using).get_or_create(rung=rung)

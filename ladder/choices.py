@@ -1,6 +1,6 @@
 """The words of SPEC 1 as database choices; the core's enums are the one list."""
 
-from ladder.core.values import CooldownCause, Combine, Period, ReadingStatus, Weekday
+from ladder.core.values import Combine, CooldownCause, Period, ReadingStatus, Weekday
 
 STATUS_CHOICES = [(word.value, word.value) for word in ReadingStatus]
 COMBINE_CHOICES = [(word.value, word.value) for word in Combine]

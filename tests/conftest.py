@@ -209,5 +209,10 @@ def database_url(transactional_db: None, database: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _forget_what_the_process_remembers() -> None:
+    from omniroute_admin.common.selectors.keys import forget_keys
+    from omniroute_admin.common.services.key_use import forget_uses
+
+    forget_keys()
+    forget_uses()
     for clear in CLEAR_BEFORE_EACH_TEST:
         clear()

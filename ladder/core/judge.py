@@ -29,7 +29,8 @@ class Account(msgspec.Struct, frozen=True):
     def is_scoped(self) -> bool:
         """Tell whether anything about it speaks of some models only, so that each model is judged by itself."""
         one = self.connection
-        return bool(one.excluded_models) or any(item.model is not None for item in (*one.windows, *one.cooldowns))
+        models = [window.model for window in one.windows] + [cooldown.model for cooldown in one.cooldowns]
+        return bool(one.excluded_models) or any(model is not None for model in models)
 
     @property
     def follows_tier(self) -> bool:
@@ -81,7 +82,7 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     reason, change_at = settle(
         decide=lambda at: _first_reason(list(_for_now(account, under, rung, windows, at))),
-        instants=_instants(account, under, rung, windows),
+        instants=instants_of(account=account, under=under),
         now=now,
     )
     may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
@@ -161,12 +162,14 @@ def latest_return(returns: list[datetime | None]) -> datetime | None:
     return max(known) if known and len(known) == len(returns) else None
 
 
-def _instants(account: Account, under: Circumstances, rung: Rung, windows: tuple[Window, ...]) -> list[datetime]:
+def instants_of(*, account: Account, under: Circumstances) -> list[datetime]:
     """Return the instants at which the pair's reason could change by itself (P9)."""
+    rung = rung_of(billing=account.verdict.billing, tier=under.tier)
     instants = [item.effective_until for item in account.connection.cooldowns if item.effective_until is not None]
     open_until = under.breakers.get(account.connection.provider)
     if open_until is not None:
         instants.append(open_until)
     if rung <= Rung.FREE:
+        windows = counting_windows(windows=account.connection.windows, model=under.model)
         return instants + quota_instants(windows=windows, settings=under.settings)
     return instants + (money_instants(under.budgets[rung]) if rung in under.budgets else [])

@@ -84,7 +84,7 @@ def build_pool(
         category=pool_id.category,
         revision=snapshot.facts.revision,
         evaluated_at=now,
-        valid_until=None if until is NEVER or until == NEVER else until,
+        valid_until=None if until == NEVER else until,
         candidates=entries,
         excluded_counts=_count(judged, options.mixed_rungs, limit, without_models),
         excluded=[_explain(snapshot, item) for item in left_out or ()] if options.explain else msgspec.UNSET,
@@ -110,8 +110,7 @@ def _judge(
         split = placed.scope.splits.get(ids)  # type: ignore[arg-type]
         if split is None or split.change_at <= now:
             split = snapshot.split(placed=placed, ids=ids, now=now)  # type: ignore[arg-type]
-        if split.change_at < until:
-            until = split.change_at
+        until = min(until, split.change_at)
         judged.append(Judged(one, split))
     return judged, until
 

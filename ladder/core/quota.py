@@ -56,15 +56,12 @@ def judge_window(*, window: Window, settings: LadderSettings, now: datetime) -> 
         return _RESET_PENDING
     if window.status is ReadingStatus.EXHAUSTED:
         return _EXHAUSTED
+    percent = None if window.unlimited else window.remaining_percent
+    if window.status is ReadingStatus.UNKNOWN or (percent is None and not window.unlimited):
+        return _UNVERIFIED
     if is_stale(observed_at=window.observed_at, settings=settings, now=now):
         return _STALE
-    if window.status is ReadingStatus.UNKNOWN:
-        return _UNVERIFIED
-    if window.unlimited:
-        return _USABLE
-    if window.remaining_percent is None:
-        return _UNVERIFIED
-    return _judge_percent(window=window, percent=window.remaining_percent, settings=settings)
+    return _USABLE if percent is None else _judge_percent(window=window, percent=percent, settings=settings)
 
 
 def is_stale(*, observed_at: datetime, settings: LadderSettings, now: datetime) -> bool:

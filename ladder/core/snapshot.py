@@ -5,7 +5,7 @@ window, cooldown or exclusion speaks has its own. Judgements are kept with the i
 and are made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 
 from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
-from billing_catalog.core.values import Price, Tier
+from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.reasons import Code
@@ -62,6 +62,7 @@ class Inventory(msgspec.Struct, frozen=True):
 
     candidates: tuple[Candidate, ...]
     without_models: tuple[Connection, ...]
+    models: Mapping[str, tuple[str, ...]]
     change_at: datetime
 
 
@@ -94,7 +95,7 @@ class Snapshot:
         self._tiers = index_tiers(
             rules=facts.tier_rules,
             free_providers=facts.free_providers,
-            seat_sellers=facts.seat_sellers,
+            seat_sellers=facts.seat_sellers | _plan_providers(facts.catalog),
             thresholds=facts.thresholds,
         )
         self._forget()
@@ -214,6 +215,10 @@ class Snapshot:
             self._inventory = self._stored_inventory(rows, change_at)
         return self._inventory
 
+    def models_of(self, *, provider: str, now: datetime) -> tuple[str, ...]:
+        """Return the models of a provider that have a current price, in the order of the inventory."""
+        return self.inventory(now=now).models.get(provider, ())
+
     def _current_models(self, at: datetime) -> list[tuple[str, str]]:
         current = (current_price(prices=rows, at=at) for rows in self._prices.values())
         rows = [row for row in current if row is not None]
@@ -226,9 +231,17 @@ class Snapshot:
         for one in stored:
             ids.setdefault(one.provider, []).append(one.connection_id)
         candidates = tuple(Candidate(provider, model, None, tuple(ids.get(provider, ()))) for provider, model in models)
-        priced = {provider for provider, _ in models}
-        without = tuple(one for one in stored if one.provider not in priced)
-        return Inventory(candidates, without, change_at)
+        by_provider: dict[str, list[str]] = {}
+        for provider, model in models:
+            by_provider.setdefault(provider, []).append(model)
+        without = tuple(one for one in stored if one.provider not in by_provider)
+        named = {provider: tuple(names) for provider, names in by_provider.items()}
+        return Inventory(candidates, without, named, change_at)
+
+
+def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
+    """Return the providers that sell seats by what the catalogue says of them (T)."""
+    return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
 
 
 def _keyless_path(provider: str) -> Account:

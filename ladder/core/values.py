@@ -91,6 +91,14 @@ class Weekday(StrEnum):
     SUNDAY = "sunday"
 
 
+class Accounting(StrEnum):
+    """How well the spend of a budget window is known: partly estimated, or without any event."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
 class QuotaVerdict(StrEnum):
     """Verdict of one window, or of all counting windows together (Q1 to Q8)."""
 
@@ -172,6 +180,9 @@ class Budget(msgspec.Struct, frozen=True):
     spent_usd: Decimal | None = Decimal(0)
     holds: tuple[Hold, ...] = ()
     window_end: datetime | None = None
+    window_start: datetime | None = None
+    zone: str = "UTC"
+    accounting: Accounting = Accounting.NONE
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,6 +190,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `tiers` and `capabilities` are what the caller of evaluate says of single (provider, model) pairs; they win.
     `seat_sellers` are the providers whose price of 0 is no price (T). `breakers` maps a provider to its open-until.
+    `aliases` are for the edge, which resolves names on the way in (SPEC 1); no rule looks at them.
     """
 
     revision: str = ""
@@ -194,6 +206,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     budgets: Mapping[Rung, Budget] = {}
     tiers: Mapping[tuple[str, str], Tier] = {}
     capabilities: Mapping[tuple[str, str], frozenset[str]] = {}
+    aliases: Mapping[str, str] = {}
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

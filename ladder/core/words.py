@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ladder.core.judge import Account, Reason
 from ladder.core.quota import exit_cutoff, reentry_floor
 from ladder.core.reasons import Code, EmptyCode
-from ladder.core.values import Combine, ReadingStatus, Window
+from ladder.core.values import ReadingStatus, Window
 
 if TYPE_CHECKING:
     from ladder.core.snapshot import Snapshot
@@ -26,7 +26,7 @@ _EMPTY = {
 
 _FIXED = {
     Code.NO_CONNECTIONS: "no connection is listed for {provider}: add one on the connections page or in the request",
-    Code.NO_MODELS: "no current price row for {provider}, so no model is known: run manage.py sync_prices or add a price",
+    Code.NO_MODELS: "no model of {provider} has a current price: run manage.py sync_prices or add a price",
     Code.UNKNOWN_CONNECTION: "{connection} is not known: add it with POST /api/v1/connections",
     Code.PROVIDER_MISMATCH: "{connection_id} is known, but not under the provider {provider}",
     Code.CONNECTION_DISABLED: "{connection} is switched off",
@@ -40,6 +40,12 @@ _FIXED = {
     Code.BREAKER_OPEN: "the breaker of {provider} is open",
     Code.BUDGET_SPENT: "the budget of the rung is spent",
     Code.LOWER_RUNG_SERVES: "a lower rung serves",
+}
+
+_UNREAD = {
+    Code.RESET_PENDING: "{window} of {name} has reset and was not read since",
+    Code.QUOTA_STALE: "no reading newer than {age} s for {name}, window {window}",
+    Code.QUOTA_UNVERIFIED: "{window} of {name} has no usable reading",
 }
 
 
@@ -74,28 +80,24 @@ def _fixed(provider: str, connection_id: str | None, known: Account | None, code
 
 
 def _quota_sentence(snapshot: "Snapshot", name: str, window: Window, reason: Reason) -> str:
-    settings = snapshot.facts.settings
-    send = "send POST /api/v1/telemetry/readings"
-    if reason.code is Code.RESET_PENDING:
-        return f"{window.window} of {name} has reset and was not read since: {send}"
-    if reason.code is Code.QUOTA_STALE:
-        return f"no reading newer than {settings.max_reading_age_seconds} s for {name}, window {window.window}: {send}"
-    if reason.code is Code.QUOTA_UNVERIFIED:
-        return f"{window.window} of {name} has no usable reading: {send}"
+    if reason.code in _UNREAD:
+        sentence = _UNREAD[reason.code].format(
+            name=name, window=window.window, age=snapshot.facts.settings.max_reading_age_seconds
+        )
+        return f"{sentence}: send POST /api/v1/telemetry/readings"
     if reason.code is Code.HELD_FOR_REENTRY:
-        floor = percent(reentry_floor(window=window, settings=settings))
+        floor = percent(reentry_floor(window=window, settings=snapshot.facts.settings))
         return f"{window.window} is at {_left(window)}, held until above {floor} %"
+    return _exhausted_sentence(snapshot, window)
+
+
+def _exhausted_sentence(snapshot: "Snapshot", window: Window) -> str:
     if window.status is ReadingStatus.EXHAUSTED:
         return f"{window.window} was reported exhausted"
-    if window.held and not _is_at_cutoff(snapshot, window) and window.combine is Combine.POOL:
-        return f"no pool window of {name} is usable; {window.window} is at {_left(window)}"
-    cutoff = percent(exit_cutoff(window=window, settings=settings))
-    return f"{window.window} is at {_left(window)}, at or below the cutoff of {cutoff} %"
-
-
-def _is_at_cutoff(snapshot: "Snapshot", window: Window) -> bool:
     cutoff = exit_cutoff(window=window, settings=snapshot.facts.settings)
-    return window.remaining_percent is not None and window.remaining_percent <= cutoff
+    if window.remaining_percent is not None and window.remaining_percent > cutoff:
+        return f"{window.window} is held at {_left(window)}, and no other pool window is usable"
+    return f"{window.window} is at {_left(window)}, at or below the cutoff of {percent(cutoff)} %"
 
 
 def _left(window: Window) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class CommonConfig(AppConfig):
@@ -13,10 +14,22 @@ class CommonConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Name the actor on every history row."""
+        """Name the actor on every history row, keep the revision's row, write the uses of keys after each answer."""
+        from django.core.signals import request_finished
         from simple_history.signals import pre_create_historical_record
 
+        from omniroute_admin.common.services.key_use import write_uses
+
+        post_migrate.connect(_make_row, sender=self)
+        request_finished.connect(write_uses, dispatch_uid="common.key_uses")
         pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
+
+
+def _make_row(*, using: str, **_: Any) -> None:
+    """Make the one row of the revision."""
+    from omniroute_admin.common.models import Revision
+
+    Revision.objects.using(using).get_or_create(pk=1)
 
 
 def _name_the_actor(*, instance: Any, history_instance: Any, **_: Any) -> None:

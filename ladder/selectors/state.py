@@ -1,0 +1,116 @@
+"""The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
+
+from datetime import datetime
+
+import msgspec
+from django.db import connection as database
+
+from billing_catalog.mapping import read_catalog_rows, read_prices, read_thresholds, read_tier_rules
+from billing_catalog.models import FreeProvider, PriceSource, ProviderAlias
+from ladder.core.instants import NEVER
+from ladder.core.snapshot import Snapshot
+from ladder.core.values import Budget, Connection, Facts, LadderSettings, Rung
+from ladder.mapping import (
+    CONNECTION_FIELDS,
+    COOLDOWN_FIELDS,
+    WINDOW_FIELDS,
+    rung_named,
+    to_budget,
+    to_connections,
+    to_settings,
+)
+from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
+from ladder.models import Connection as ConnectionRow
+from ladder.models import LadderSettings as LadderSettingsRow
+from ladder.selectors.held import held_windows
+from omniroute_admin.common.services.revision import read_snapshot
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A snapshot, and the span in which the rows it was read from say the same: [loaded_at, reload_at)."""
+
+    snapshot: Snapshot
+    revision: int
+    loaded_at: datetime
+    reload_at: datetime
+
+    def is_current(self, *, revision: int, now: datetime) -> bool:
+        """Tell whether reading again would give the same."""
+        return self.revision == revision and self.loaded_at <= now < self.reload_at
+
+
+_prepared: Prepared | None = None
+
+
+def get_snapshot(*, now: datetime) -> Snapshot:
+    """Return the snapshot of the present revision, prepared anew where the one at hand is not current.
+
+    The revision is the first thing read, and the rows are read in the same view of the database, so a snapshot is
+    never older than a write that was committed before the call (SPEC 3). A clock stepped back, and the end of a budget
+    window, prepare it anew too (SPEC 6).
+    """
+    global _prepared  # noqa: PLW0603 - one snapshot per process is what this module is for
+    # Inside a transaction that may still be undone, the revision does not name what is read.
+    is_undoable = database.in_atomic_block
+    with read_snapshot() as revision:
+        if not is_undoable and _prepared is not None and _prepared.is_current(revision=revision, now=now):
+            return _prepared.snapshot
+        facts = read_facts(revision=revision, now=now)
+    prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts))
+    if not is_undoable:
+        _prepared = prepared
+    return prepared.snapshot
+
+
+def forget_snapshot() -> None:
+    """Drop the snapshot of this process."""
+    global _prepared  # noqa: PLW0603 - see get_snapshot
+    _prepared = None
+
+
+def _reload_at(facts: Facts) -> datetime:
+    return min((budget.window_end or NEVER for budget in facts.budgets.values()), default=NEVER)
+
+
+def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings | None = None) -> Facts:
+    """Read everything a decision stands on; a constant number of queries.
+
+    `settings`, where given, replace the stored ones, so that the held state is derived with them (Q5).
+    """
+    acting = settings or to_settings(LadderSettingsRow.objects.get(pk=1))
+    return Facts(
+        revision=str(revision),
+        settings=acting,
+        connections=read_connections(settings=acting),
+        catalog=read_catalog_rows(),
+        prices=read_prices(now=now),
+        tier_rules=read_tier_rules(),
+        free_providers=frozenset(FreeProvider.objects.values_list("provider", flat=True)),
+        seat_sellers=frozenset(PriceSource.objects.filter(sells_seats=True).values_list("provider", flat=True)),
+        thresholds=read_thresholds(),
+        breakers=read_breakers(),
+        budgets=read_budgets(now=now),
+        aliases=dict(ProviderAlias.objects.values_list("alias", "provider")),
+    )
+
+
+def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
+    """Read the live connections with windows, held state and cooldowns; four queries."""
+    rows = ConnectionRow.objects.live().order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS)
+    live = ConnectionRow.objects.live().values("pk")
+    return to_connections(
+        connections=rows,
+        windows=QuotaWindow.objects.filter(connection__in=live).order_by("window").values_list(*WINDOW_FIELDS),
+        cooldowns=Cooldown.objects.filter(connection__in=live).order_by("id").values_list(*COOLDOWN_FIELDS),
+        held=held_windows(settings=settings, window_ids=None),
+    )
+
+
+def read_breakers() -> dict[str, datetime]:
+    """Read until when each provider's breaker is open."""
+    return dict(Breaker.objects.filter(open_until__isnull=False).values_list("provider", "open_until"))
+
+
+def read_budgets(*, now: datetime) -> dict[Rung, Budget]:
+    """Read the budgets of the paid rungs with their present windows."""
+    return {rung_named(row.rung): to_budget(row, now=now) for row in RungBudget.objects.all()}

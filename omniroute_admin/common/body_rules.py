@@ -1,0 +1,101 @@
+"""Rules on single decoded values that a type alone cannot say: bounds of decimals, characters of texts."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from omniroute_admin.common.errors import FieldError, escape_pointer
+
+_MOST_DIGITS = 60
+_LARGEST_EXPONENT = 40
+
+
+class DecimalBounds(msgspec.Struct, frozen=True):
+    """Bounds of a decimal: None is "none"; `places` counts the digits after the point that are not zero at the end."""
+
+    ge: Decimal | None = None
+    gt: Decimal | None = None
+    le: Decimal | None = None
+    lt: Decimal | None = None
+    places: int | None = None
+
+
+_NO_BOUNDS = DecimalBounds()
+
+
+def decimal_meta(
+    *,
+    ge: Decimal | int | None = None,
+    gt: Decimal | int | None = None,
+    le: Decimal | int | None = None,
+    lt: Decimal | int | None = None,
+    places: int | None = None,
+) -> msgspec.Meta:
+    """Return what bounds a Decimal, to stand beside it in `Annotated`.
+
+    msgspec itself bounds no decimals; `decode` and `check` do. Every Decimal is finite and of sane size without it.
+    """
+    bounds = DecimalBounds(ge=_decimal(ge), gt=_decimal(gt), le=_decimal(le), lt=_decimal(lt), places=places)
+    return msgspec.Meta(extra={"decimal": bounds})
+
+
+def bounds_in(metas: tuple[Any, ...]) -> DecimalBounds:
+    """Return the bounds among the annotations of a type."""
+    for meta in metas:
+        found = (getattr(meta, "extra", None) or {}).get("decimal")
+        if isinstance(found, DecimalBounds):
+            return found
+    return _NO_BOUNDS
+
+
+def decimal_problems(value: Decimal, bounds: DecimalBounds) -> Iterator[FieldError]:
+    """Yield what is wrong with a decimal; the pointer is its own place."""
+    if not value.is_finite():
+        yield FieldError(pointer="", detail="Expected a finite number")
+    elif not _is_sane(value):
+        yield FieldError(pointer="", detail="The number is too large, too small or too long")
+    else:
+        yield from (FieldError(pointer="", detail=detail) for detail in _broken(value, bounds))
+
+
+def nul_problems(value: Any) -> Iterator[FieldError]:
+    """Yield the texts with NUL in a value of any shape: it is no character that a database keeps."""
+    if isinstance(value, str):
+        if "\0" in value:
+            yield FieldError(pointer="", detail="A text must not hold the character NUL")
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            place = f"/{escape_pointer(str(name))}"
+            yield from (error.under(place) for part in (name, member) for error in nul_problems(part))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, member in enumerate(value):
+            yield from (error.under(f"/{index}") for error in nul_problems(member))
+
+
+def _decimal(bound: Decimal | int | None) -> Decimal | None:
+    return None if bound is None else Decimal(bound)
+
+
+def _is_sane(value: Decimal) -> bool:
+    """Tell whether writing the number out stays short: `1e999999` is one short token and a million digits."""
+    exponent = value.as_tuple().exponent
+    return (
+        len(value.as_tuple().digits) <= _MOST_DIGITS
+        and isinstance(exponent, int)
+        and -_LARGEST_EXPONENT - _MOST_DIGITS <= exponent <= _LARGEST_EXPONENT
+    )
+
+
+def _broken(value: Decimal, bounds: DecimalBounds) -> Iterator[str]:
+    if bounds.ge is not None and value < bounds.ge:
+        yield f"Expected a number >= {bounds.ge}"
+    if bounds.gt is not None and value <= bounds.gt:
+        yield f"Expected a number > {bounds.gt}"
+    if bounds.le is not None and value > bounds.le:
+        yield f"Expected a number <= {bounds.le}"
+    if bounds.lt is not None and value >= bounds.lt:
+        yield f"Expected a number < {bounds.lt}"
+    if bounds.places is not None and value != round(value, bounds.places):
+        yield f"Expected at most {bounds.places} digits after the point"

@@ -1,0 +1,218 @@
+"""Errors as RFC 9457 problem documents: one form for every refusal under /api/ and /v1/ (SPEC 4)."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, RequestDataTooBig
+from django.core.exceptions import ValidationError as ModelError
+from django.db import IntegrityError, InterfaceError, OperationalError
+from django.db.models import ProtectedError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from rest_framework import exceptions as drf
+from rest_framework.views import set_rollback
+
+from omniroute_admin.common.errors import (
+    BadRequest,
+    Conflict,
+    FieldError,
+    Forbidden,
+    MalformedJson,
+    NotFound,
+    ProductError,
+    StateUnavailable,
+    TooLarge,
+    Unauthenticated,
+    escape_pointer,
+)
+
+CONTENT_TYPE = "application/problem+json"
+_API_PATHS = ("/api/", "/v1/")
+_BODY_WIDE = {"non_field_errors", NON_FIELD_ERRORS}
+# A caller may have put a key where it does not belong; an answer that repeats it would spread it.
+_KEY = re.compile(rb"orl_[A-Za-z0-9_-]{8,}")
+_log = logging.getLogger(__name__)
+
+
+def is_api(path: str) -> bool:
+    """Tell whether a path belongs to the API, where every error is a problem document."""
+    return path.startswith(_API_PATHS)
+
+
+def problem_document(error: ProductError) -> dict[str, Any]:
+    """Return the members of the problem document of an error."""
+    document: dict[str, Any] = {
+        "type": "about:blank",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+    }
+    if error.errors:
+        document["errors"] = error.errors
+    return document | error.extra
+
+
+def problem_response(error: ProductError) -> HttpResponse:
+    """Return the answer that tells an error; a key in it is blotted out."""
+    body = _KEY.sub(b"orl_...", msgspec.json.encode(problem_document(error)))
+    response = HttpResponse(body, status=error.status, content_type=CONTENT_TYPE)
+    response["Cache-Control"] = "no-store"
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+class _HttpError(ProductError):
+    """An error of HTTP itself that the product has no word of its own for (405, 415, ...)."""
+
+    def __init__(self, status: int, detail: str, code: str | None = None) -> None:
+        name = HTTPStatus(status)
+        super().__init__(detail, code=code or name.phrase.lower().replace(" ", "_").replace("-", "_"))
+        self.status = status  # type: ignore[misc]
+        self.title = name.phrase  # type: ignore[misc]
+
+
+def unavailable() -> StateUnavailable:
+    """Return the error of a database out of reach."""
+    return StateUnavailable("The database cannot be reached; nothing is decided from memory. Try again.")
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Tell whether an exception means that the database is out of reach or too busy to answer."""
+    return isinstance(error, OperationalError | InterfaceError)
+
+
+def as_product_error(error: BaseException) -> ProductError | None:
+    """Return what an exception means to a caller; None for one that nobody foresaw."""
+    if isinstance(error, ProductError):
+        return error
+    if is_outage(error):
+        _log.error("the database is out of reach: %s", type(error).__name__)
+        return unavailable()
+    if isinstance(error, drf.APIException):
+        return _of_rest_framework(error)
+    return _of_django(error)
+
+
+_MEANINGS: dict[type[BaseException], Callable[[], ProductError]] = {
+    Http404: lambda: NotFound("There is nothing at this address."),
+    PermissionDenied: lambda: Forbidden("This is not allowed.", code="forbidden"),
+    RequestDataTooBig: lambda: TooLarge("The body is larger than this product reads."),
+    ProtectedError: lambda: Conflict("Other rows need this one.", code="in_use"),
+    IntegrityError: lambda: Conflict("Another row has these values already, or one that this names is gone."),
+}
+
+
+def _of_django(error: BaseException) -> ProductError | None:
+    if isinstance(error, ModelError):
+        return BadRequest("The request is not valid.", errors=model_errors(error))
+    return next((meaning() for kind, meaning in _MEANINGS.items() if isinstance(error, kind)), None)
+
+
+def _of_rest_framework(error: drf.APIException) -> ProductError:
+    if isinstance(error, drf.ValidationError):
+        return BadRequest("The request is not valid.", errors=list(serializer_errors(error.detail)))
+    if isinstance(error, drf.ParseError):
+        return MalformedJson("The body is not JSON.")
+    if isinstance(error, drf.NotAuthenticated | drf.AuthenticationFailed):
+        return Unauthenticated("Send a key: Authorization: Bearer <key>.")
+    if isinstance(error, drf.PermissionDenied):
+        csrf = str(error.detail).startswith("CSRF")
+        return Forbidden(str(error.detail), code="csrf_failed" if csrf else "forbidden")
+    if isinstance(error, drf.NotFound):
+        return NotFound("There is nothing at this address.")
+    return _HttpError(error.status_code, str(error.detail))
+
+
+def model_errors(error: ModelError) -> list[FieldError]:
+    """Return the errors of a model's own check, one per message, with a pointer per field."""
+    if not hasattr(error, "error_dict"):
+        return [FieldError(pointer="", detail=message) for message in error.messages]
+    return [
+        FieldError(pointer=_pointer(name), detail=message)
+        for name, messages in error.message_dict.items()
+        for message in messages
+    ]
+
+
+def serializer_errors(detail: Any, pointer: str = "") -> Iterator[FieldError]:
+    """Yield the errors in a serializer's nested answer, each with its JSON pointer."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            yield from serializer_errors(inner, pointer + _pointer(str(name)))
+    elif isinstance(detail, list | tuple):
+        nested = any(isinstance(inner, dict | list) for inner in detail)
+        for index, inner in enumerate(detail):
+            yield from serializer_errors(inner, f"{pointer}/{index}" if nested else pointer)
+    else:
+        yield FieldError(pointer=pointer, detail=str(detail), code=_code(detail))
+
+
+def _pointer(name: str) -> str:
+    return "" if name in _BODY_WIDE else f"/{escape_pointer(name)}"
+
+
+def _code(detail: Any) -> str:
+    """Return the code of a serializer's message in the words that bodies use."""
+    code = getattr(detail, "code", None) or "invalid"
+    return "missing" if code == "required" else str(code)
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """Answer a REST framework view's exception; None lets an unforeseen one go on to become a 500."""
+    error = as_product_error(exc)
+    if error is None:
+        return None
+    set_rollback()
+    response = problem_response(error)
+    wait = getattr(exc, "wait", None)
+    if wait is not None:
+        response["Retry-After"] = str(max(1, int(wait)))
+    return response
+
+
+class ProblemMiddleware:
+    """Makes every error under /api/ and /v1/ a problem document, whoever answered it. Stands first in the list."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request; an error page becomes a problem document."""
+        response = self.get_response(request)
+        if response.status_code < HTTPStatus.BAD_REQUEST or not is_api(request.path_info):
+            return response
+        if response.headers.get("Content-Type", "").startswith(CONTENT_TYPE):
+            return response
+        return _replaced(response)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Answer the exception of a plain view."""
+        if not is_api(request.path_info):
+            return None
+        error = as_product_error(exception)
+        return problem_response(error) if error is not None else None
+
+
+_DETAILS = {
+    400: "The request is not valid.",
+    403: "This is not allowed.",
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    500: "Something went wrong here; it was written to the log.",
+}
+
+
+def _replaced(response: HttpResponseBase) -> HttpResponse:
+    """Return the problem document in place of an error page, with the headers that say how to go on."""
+    status = response.status_code
+    detail = _DETAILS.get(status, f"{HTTPStatus(status).phrase}.")
+    answer = problem_response(_HttpError(status, detail))
+    for name in ("Allow", "Retry-After"):
+        if name in response.headers:
+            answer[name] = response.headers[name]
+    return answer
