@@ -49,7 +49,8 @@ def create_connection(
     with deciding_write():
         provider = resolve_provider(provider)
         row = _implied(connection_id, provider) or Connection(connection_id=connection_id, provider=provider)
-        row.auth_type = "none" if connection_id == NOAUTH and not auth_type else auth_type
+        # The type checker does not see that the field itself says null=True.
+        row.auth_type = "none" if connection_id == NOAUTH and not auth_type else auth_type  # type: ignore[assignment]
         row.label, row.is_enabled, row.is_implied = label, is_enabled, False
         row.overage_override, row.overage_override_reason = overage_override or None, overage_override_reason
         row.excluded_models = list(excluded_models)

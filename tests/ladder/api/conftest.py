@@ -8,10 +8,6 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from omniroute_admin.common.history import Actor
-from omniroute_admin.common.scopes import SCOPES
-from omniroute_admin.common.services.keys import create_key
-
 
 class Router:
     """Calls the API as a router does: JSON and a key."""
@@ -32,6 +28,11 @@ class Router:
 
 
 def make_router(*scopes: str) -> Router:
+    # Not at the top: a conftest is read before Django is set up where this folder alone is tested.
+    from omniroute_admin.common.history import Actor
+    from omniroute_admin.common.scopes import SCOPES
+    from omniroute_admin.common.services.keys import create_key
+
     _, secret = create_key(
         name="a router",
         scopes=list(scopes or SCOPES),
