@@ -14,7 +14,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, filesystem
+from kombu.transport import TRANSPORT_ALIASES, filesystem, virtual
 from kombu.utils.json import dumps
 
 
@@ -39,6 +39,15 @@ class Transport(filesystem.Transport):
 
     Channel = Channel
 
+    def __init__(self, client: Any, **options: Any) -> None:
+        """Open the transport with a memory of its own of what is bound.
+
+        The stock one shares it in the process and notes a binding before it is written: another thread would send
+        into the gap, where a message has no queue and is lost without a word.
+        """
+        super().__init__(client, **options)
+        self.state = virtual.BrokerState()
+
 
 def install() -> None:
     """Make `filesystem://` mean the transport of this module."""
@@ -58,6 +67,7 @@ def write_whole(file: Path, content: bytes) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the folder's lock: two processes that bind a queue at once must not undo each other's line."""
+    folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,12 +1,11 @@
 """`/healthz` (alive) and `/readyz` (can decide), for load balancers and container engines, without a key (SPEC 4)."""
 
-from datetime import UTC, datetime
-
 from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from omniroute_admin.common.clock import now
 from omniroute_admin.selectors.health import periodic_work, unapplied_migrations
 
 
@@ -28,7 +27,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         missing = unapplied_migrations()
         if missing:
             return _not_ready("migrations_missing", f"run manage.py migrate: {len(missing)} to apply")
-        work = periodic_work(now=datetime.now(UTC))
+        work = periodic_work(now=now())
     except Error:
         return _not_ready("database_unreachable", "the database does not answer")
     beat = {"last_beat_at": work.last_beat_at, "is_late": work.is_late}

@@ -37,6 +37,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -99,7 +100,8 @@ AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
 
 SECURE_SSL = env.boolean("SECURE_SSL", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SECURE_SSL
-SECURE_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072_000) if SECURE_SSL else 0
+_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072_000)
+SECURE_HSTS_SECONDS = _HSTS_SECONDS if SECURE_SSL else 0
 # A health check asks from inside, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 if env.boolean("TRUST_PROXY", default=False):
@@ -133,7 +135,7 @@ REST_FRAMEWORK = {
         "omniroute_admin.common.authentication.KeyAuthentication",
         "omniroute_admin.common.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["omniroute_admin.common.permissions.RequiresScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "omniroute_admin.common.problems.exception_handler",
@@ -150,6 +152,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    # Words that several fields share have one name in the schema.
+    "ENUM_NAME_OVERRIDES": {
+        "RungWord": "ladder.api.documents.RUNGS",
+        "ReasonCode": "ladder.core.reasons.Code",
+        "OverageWord": "billing_catalog.core.values.Overage",
+        "BillingWord": "billing_catalog.core.values.Billing",
+        "EmptyReason": "ladder.core.reasons.EmptyCode",
+    },
 }
 
 # --- periodic work ---------------------------------------------------------------------------------------------------
@@ -183,11 +193,20 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+_QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL, "propagate": True}},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        # A task that went well needs no three lines every few seconds.
+        "celery.beat": {"level": _QUIET},
+        "celery.worker.strategy": {"level": _QUIET},
+        "celery.app.trace": {"level": _QUIET},
+        # It remarks that the broker in files has no host name.
+        "kombu.connection": {"level": "ERROR"},
+    },
 }

@@ -10,14 +10,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.apps import AppConfig, apps
-from django.db.models.signals import post_migrate
 
 from tests.postgres import NoPostgresError, postgres_url
 
@@ -51,7 +48,14 @@ FOREIGN = [
     "TRUST_PROXY",
 ]
 
-CLEAR_BEFORE_EACH_TEST: list[Callable[[], None]] = []
+
+def _forget_snapshot() -> None:
+    from ladder.selectors.state import forget_snapshot
+
+    forget_snapshot()
+
+
+CLEAR_BEFORE_EACH_TEST: list[Callable[[], None]] = [_forget_snapshot]
 """Called before every test: what a process remembers between requests must not reach the next test."""
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup", "database"}
@@ -80,14 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = True
     settings.CELERY_TASK_ALWAYS_EAGER = True
     settings.CELERY_TASK_EAGER_PROPAGATES = True
-    post_migrate.connect(_make_the_one_row_tables, dispatch_uid="tests.one_row")
-
-
-def _make_the_one_row_tables(sender: AppConfig, **_: Any) -> None:
-    """Make again the rows that migrations made: a transactional test ends by emptying every table."""
-    for module in sorted(Path(sender.path, "migrations").glob("*_one_row.py")):
-        for operation in import_module(f"{sender.name}.migrations.{module.stem}").Migration.operations:
-            operation.code(apps, None)
 
 
 def _uses_database(metafunc: pytest.Metafunc) -> bool:
@@ -209,5 +205,10 @@ def database_url(transactional_db: None, database: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _forget_what_the_process_remembers() -> None:
+    from omniroute_admin.common.selectors.keys import forget_keys
+    from omniroute_admin.common.services.key_use import forget_uses
+
+    forget_keys()
+    forget_uses()
     for clear in CLEAR_BEFORE_EACH_TEST:
         clear()

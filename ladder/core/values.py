@@ -190,6 +190,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `tiers` and `capabilities` are what the caller of evaluate says of single (provider, model) pairs; they win.
     `seat_sellers` are the providers whose price of 0 is no price (T). `breakers` maps a provider to its open-until.
+    `aliases` are for the edge, which resolves names on the way in (SPEC 1); no rule looks at them.
     """
 
     revision: str = ""
@@ -205,6 +206,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     budgets: Mapping[Rung, Budget] = {}
     tiers: Mapping[tuple[str, str], Tier] = {}
     capabilities: Mapping[tuple[str, str], frozenset[str]] = {}
+    aliases: Mapping[str, str] = {}
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -6,7 +6,7 @@ import msgspec
 from django.db import connection as database
 
 from billing_catalog.mapping import read_catalog_rows, read_prices, read_thresholds, read_tier_rules
-from billing_catalog.models import FreeProvider, PriceSource
+from billing_catalog.models import FreeProvider, PriceSource, ProviderAlias
 from ladder.core.instants import NEVER
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Budget, Connection, Facts, LadderSettings, Rung
@@ -90,6 +90,7 @@ def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings |
         thresholds=read_thresholds(),
         breakers=read_breakers(),
         budgets=read_budgets(now=now),
+        aliases=dict(ProviderAlias.objects.values_list("alias", "provider")),
     )
 
 
@@ -107,7 +108,8 @@ def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
 
 def read_breakers() -> dict[str, datetime]:
     """Read until when each provider's breaker is open."""
-    return dict(Breaker.objects.filter(open_until__isnull=False).values_list("provider", "open_until"))
+    rows = Breaker.objects.values_list("provider", "open_until")
+    return {provider: open_until for provider, open_until in rows if open_until is not None}
 
 
 def read_budgets(*, now: datetime) -> dict[Rung, Budget]:

@@ -14,10 +14,14 @@ class CommonConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Name the actor on every history row; make the row of the revision, again after a flush too."""
+        """Name the actor on every history row, keep the revision's row, write the uses of keys after each answer."""
+        from django.core.signals import request_finished
         from simple_history.signals import pre_create_historical_record
 
+        from omniroute_admin.common.services.key_use import write_uses
+
         post_migrate.connect(_make_row, sender=self)
+        request_finished.connect(write_uses, dispatch_uid="common.key_uses")
         pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
 
 

@@ -215,5 +215,4 @@ def _replaced(response: HttpResponseBase) -> HttpResponse:
     for name in ("Allow", "Retry-After"):
         if name in response.headers:
             answer[name] = response.headers[name]
-    response.close()
     return answer

@@ -4,20 +4,20 @@ import errno
 import os
 import secrets
 import socket
-import sys
 from argparse import ArgumentParser
-from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
+from omniroute_admin.common.clock import now
+from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.services.keys import create_key
-from omniroute_admin.supervisor import Program, Supervisor
+from omniroute_admin.programs import child_environment, programs_to_run
+from omniroute_admin.supervisor import Supervisor
 
 ROUTER_SCOPES = ["pools:read", "telemetry:write"]
 OPERATOR = "operator"
@@ -90,9 +90,9 @@ class Command(BaseCommand):
             name="router",
             scopes=ROUTER_SCOPES,
             expires_at=None,
-            made_by="quickstart",
+            actor=Actor(name="quickstart"),
             reason="made by the first quickstart",
-            now=datetime.now(UTC),
+            now=now(),
         )
         self.stdout.write(f"Router key (shown once): {secret}")
         return secret
@@ -142,27 +142,3 @@ def _bind_problem(*, host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} on {host} is in use: end what listens there, or choose another with --port."
     return f"Cannot serve on {host}, port {port}: {error.strerror}. Choose others with --host and --port."
-
-
-def programs_to_run(*, host: str, port: int, workers: int) -> list[Program]:
-    """Return the three programs of the embedded installation. The scheduler is one of its own.
-
-    Inside the worker a dead scheduler would go unnoticed.
-    """
-    celery = [sys.executable, "-m", "celery", "--app", "omniroute_admin.celery"]
-    level = ["--loglevel", settings.LOG_LEVEL]
-    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    web = ["--interface", "wsgi", "--workers", str(workers), "--blocking-threads", "1", "--respawn-failed-workers"]
-    bound = ["--host", host, "--port", str(port), "--no-ws", "--workers-kill-timeout", "5"]
-    return [
-        Program("web", [sys.executable, "-m", "granian", *web, *bound, "omniroute_admin.wsgi:application"]),
-        Program("worker", [*celery, "worker", "--pool", "solo", *quiet, *level]),
-        # Without a file for its process id none can be left by a killed one and keep the next from starting.
-        Program("beat", [*celery, "beat", "--pidfile=", *level]),
-    ]
-
-
-def child_environment() -> dict[str, str]:
-    """Return the children's environment: this process's own, with the project on the import path."""
-    paths = [str(settings.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DJANGO_SETTINGS_MODULE": "omniroute_admin.settings"}

@@ -1,0 +1,80 @@
+"""Who calls: the holder of a key, or a signed-in user; never both (SPEC 4)."""
+
+from typing import Any
+
+import msgspec
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+from rest_framework import authentication
+from rest_framework.request import Request
+
+from omniroute_admin.common import clock
+from omniroute_admin.common.errors import Unauthenticated
+from omniroute_admin.common.history import Actor
+from omniroute_admin.common.scopes import scopes_of_user
+from omniroute_admin.common.selectors.keys import live_key
+from omniroute_admin.common.services.key_use import note_use
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who calls and what they may do."""
+
+    actor: Actor
+    scopes: frozenset[str]
+
+
+def caller(request: Request) -> Caller:
+    """Return who calls a REST framework view.
+
+    Raises:
+        Unauthenticated: nobody known.
+    """
+    if isinstance(request.auth, Caller):
+        return request.auth
+    raise Unauthenticated("Send a key: Authorization: Bearer <key>.")
+
+
+def caller_by_key(request: HttpRequest) -> Caller | None:
+    """Return the holder of the key in the Authorization header; None without a Bearer header.
+
+    A plain view may call this itself; a REST framework view has it done by `KeyAuthentication`.
+
+    Raises:
+        Unauthenticated: the header holds no live key; which way it is not live is not told.
+    """
+    scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    now = clock.now()
+    facts = live_key(secret=secret.strip(), now=now)
+    if facts is None:
+        raise Unauthenticated("The key is wrong, expired or revoked.")
+    note_use(key_id=facts.id, now=now)
+    return Caller(actor=Actor(name=f"key {facts.name} ({facts.prefix})"), scopes=facts.scopes)
+
+
+def caller_by_user(user: Any) -> Caller:
+    """Return a signed-in user as a caller, with the scopes of their role."""
+    return Caller(actor=Actor(name=user.get_username(), user_id=user.pk), scopes=scopes_of_user(user))
+
+
+class KeyAuthentication(authentication.BaseAuthentication):
+    """Takes `Authorization: Bearer <key>`. Stands first: with that header no cookie counts."""
+
+    def authenticate(self, request: Request) -> tuple[AnonymousUser, Caller] | None:
+        """Return nobody as the user, and the key's holder as `request.auth`; None without the header."""
+        found = caller_by_key(request._request)
+        return None if found is None else (AnonymousUser(), found)
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return what a 401 asks for."""
+        return "Bearer"
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """Takes the session of a signed-in user; methods that change something need the CSRF token."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        """Return the user, and as `request.auth` the same as a caller; None where nobody is signed in."""
+        found = super().authenticate(request)
+        return None if found is None else (found[0], caller_by_user(found[0]))

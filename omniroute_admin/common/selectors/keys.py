@@ -1,0 +1,70 @@
+"""Which key a caller holds, in one cheap read (SPEC 4)."""
+
+import hmac
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from omniroute_admin.common.core.keys import PREFIX_LENGTH, hash_secret, is_secret
+from omniroute_admin.common.models import ApiKey
+from omniroute_admin.common.scopes import ALL_SCOPES
+from omniroute_admin.common.services.revision import current_revision
+
+_MOST_REMEMBERED = 1_000
+_FIELDS = ("id", "name", "prefix", "secret_hash", "scopes", "expires_at")
+
+
+class KeyFacts(msgspec.Struct, frozen=True):
+    """A key that was not revoked when it was read, without its secret."""
+
+    id: int
+    name: str
+    prefix: str
+    scopes: frozenset[str]
+    expires_at: datetime | None
+
+
+_remembered: dict[str, tuple[int, KeyFacts]] = {}
+
+
+def live_key(*, secret: str, now: datetime) -> KeyFacts | None:
+    """Return the key of that text; None where it is malformed, unknown, revoked or expired at `now`.
+
+    What a process remembers of a key counts only while the revision is the one it was read at: a key revoked by
+    another process is refused at its very next call.
+    """
+    if not is_secret(secret):
+        return None
+    digest = hash_secret(secret)
+    revision = current_revision()  # before the row: what is remembered is then never older than its revision
+    known = _remembered.get(digest)
+    facts = known[1] if known is not None and known[0] == revision else _read(digest, revision)
+    if facts is None or (facts.expires_at is not None and facts.expires_at <= now):
+        return None
+    return facts
+
+
+def forget_keys() -> None:
+    """Drop what this process remembers of keys; tests need it, for their databases share revisions."""
+    _remembered.clear()
+
+
+def _read(digest: str, revision: int) -> KeyFacts | None:
+    """Read the unrevoked key of a hash and remember it; unknown ones are not remembered, there are too many."""
+    row = ApiKey.objects.filter(secret_hash=digest, revoked_at=None).order_by().values_list(*_FIELDS).first()
+    if row is None or not hmac.compare_digest(row[3], digest):
+        _remembered.pop(digest, None)
+        return None
+    if len(_remembered) >= _MOST_REMEMBERED:
+        _remembered.clear()
+    facts = _facts(row)
+    _remembered[digest] = (revision, facts)
+    return facts
+
+
+def _facts(row: tuple[Any, ...]) -> KeyFacts:
+    identity, name, prefix, _, scopes, expires_at = row
+    return KeyFacts(
+        id=identity, name=name, prefix=prefix[:PREFIX_LENGTH], scopes=ALL_SCOPES & set(scopes), expires_at=expires_at
+    )

@@ -1,0 +1,155 @@
+"""Settings come from the environment, and a bad value is refused with its name and the remedy."""
+
+import ast
+import multiprocessing
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from omniroute_admin import settings as settings_module
+from omniroute_admin.environment import Environment
+from tests.processes import manage
+from tests.shared import ROOT
+
+GOOD_KEY = "k" * 25 + "0123456789" * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("DEBUG", "maybe", lambda env: env.boolean("DEBUG", default=False)),
+        ("HSTS_SECONDS", "-1", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
+        ("HSTS_SECONDS", "11", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
+        ("HSTS_SECONDS", "1.5", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
+        ("LOG_LEVEL", "LOUD", lambda env: env.choice("LOG_LEVEL", "INFO", ["INFO", "DEBUG"])),
+        ("TIME_ZONE_DISPLAY", "Mars/Olympus", lambda env: env.zone("TIME_ZONE_DISPLAY")),
+        ("TIME_ZONE_DISPLAY", "../../etc/passwd", lambda env: env.zone("TIME_ZONE_DISPLAY")),
+        ("ALLOWED_HOSTS", "https://ladder.example.com", lambda env: env.hosts("ALLOWED_HOSTS")),
+        ("ALLOWED_HOSTS", "a.example.com, ladder.example.com:8000", lambda env: env.hosts("ALLOWED_HOSTS")),
+        ("CSRF_TRUSTED_ORIGINS", "ladder.example.com", lambda env: env.origins("CSRF_TRUSTED_ORIGINS")),
+        ("DATABASE_URL", "mysql://u:hidden@h/n", lambda env: env.database("DATABASE_URL", "")),
+        ("DATABASE_URL", "no address, hidden", lambda env: env.database("DATABASE_URL", "")),
+        ("DATABASE_URL", "postgres://u:hidden@h:port/n", lambda env: env.database("DATABASE_URL", "")),
+        ("DATABASE_URL", "postgres://u:hidden@h", lambda env: env.database("DATABASE_URL", "")),
+        ("CELERY_BROKER_URL", "sqs://hidden", lambda env: env.broker("CELERY_BROKER_URL")),
+        ("CELERY_BROKER_URL", "hidden", lambda env: env.broker("CELERY_BROKER_URL")),
+        ("SECRET_KEY", "hidden", lambda env: env.secret_key("SECRET_KEY", Path("/nowhere"))),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_name_and_without_a_secret(
+    name: str, value: str, read: Callable[[Environment], Any]
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        read(Environment({name: value}))
+    assert str(refusal.value).startswith(f"{name}: ")
+    assert "hidden" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("word", ["true", "True", "1", "yes", " on "])
+def test_the_usual_words_for_true_are_true(word: str) -> None:
+    assert Environment({"DEBUG": word}).boolean("DEBUG", default=False) is True
+
+
+@pytest.mark.parametrize("word", ["", "false", "0", "No", "off"])
+def test_the_usual_words_for_false_and_nothing_are_the_safe_default(word: str) -> None:
+    assert Environment({"DEBUG": word}).boolean("DEBUG", default=False) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "hosts"),
+    [("*", ["*"]), ("a.example, .b.example,[::1]", ["a.example", ".b.example", "[::1]"]), ("", [])],
+)
+def test_allowed_hosts_is_a_list_that_may_be_a_star(value: str, hosts: list[str]) -> None:
+    assert Environment({"ALLOWED_HOSTS": value}).hosts("ALLOWED_HOSTS") == hosts
+
+
+def test_postgresql_connections_last_and_are_checked() -> None:
+    entry = Environment({"D": "postgres://u:p@%2Fvar%2Frun/db"}).database("D", "")
+    assert (entry["CONN_MAX_AGE"], entry["CONN_HEALTH_CHECKS"], entry["HOST"]) == (None, True, "/var/run")
+
+
+def test_sqlite_takes_its_lock_at_once_and_waits_for_it(tmp_path: Path) -> None:
+    entry = Environment({}).database("D", f"sqlite:///{tmp_path / 'new' / 'file.sqlite3'}")
+    assert (entry["OPTIONS"]["transaction_mode"], entry["OPTIONS"]["timeout"]) == ("IMMEDIATE", 20)
+    assert (tmp_path / "new").is_dir()
+
+
+def test_a_database_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL: the folder .*file/sub cannot be written"):
+        Environment({}).database("DATABASE_URL", f"sqlite:///{tmp_path / 'file' / 'sub' / 'x.sqlite3'}")
+
+
+def test_a_secret_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    made = Environment({}).secret_key("SECRET_KEY", tmp_path)
+    assert Environment({}).secret_key("SECRET_KEY", tmp_path) == made
+    assert len(made) >= 50
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["secret_key"]
+
+
+def _make_key(folder: str) -> str:
+    return Environment({}).secret_key("SECRET_KEY", Path(folder))
+
+
+def test_processes_that_start_at_once_share_one_secret_key(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        assert len(set(pool.map(_make_key, [str(tmp_path)] * 16, chunksize=1))) == 1
+
+
+def test_a_secret_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret_key").write_text(GOOD_KEY)
+    (tmp_path / "secret_key").chmod(0o644)
+    with pytest.raises(ImproperlyConfigured, match="chmod 600"):
+        Environment({}).secret_key("SECRET_KEY", tmp_path)
+
+
+def test_a_given_secret_key_is_not_kept(tmp_path: Path) -> None:
+    assert Environment({"SECRET_KEY": GOOD_KEY}).secret_key("SECRET_KEY", tmp_path) == GOOD_KEY
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_setting_ends_a_command_with_one_sentence() -> None:
+    done = manage("check", DEBUG="maybe")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip() == (
+        "The settings cannot be used. DEBUG: 'maybe' is neither true nor false; set true or false."
+    )
+
+
+def test_the_defaults_are_safe(tmp_path: Path) -> None:
+    code = "from omniroute_admin import settings as s; print(s.DEBUG, s.ALLOWED_HOSTS, len(s.SECRET_KEY) >= 50)"
+    done = manage(
+        "shell", "--no-imports", "--command", code, DEBUG="", ALLOWED_HOSTS="", SECRET_KEY="", VAR_DIR=str(tmp_path)
+    )
+    assert done.stdout.strip() == "False ['localhost', '127.0.0.1', '[::1]'] True", done.stderr
+
+
+def _names_in(text: str) -> set[str]:
+    lines = (line.removeprefix("# ") for line in text.splitlines())
+    return {line.partition("=")[0] for line in lines if "=" in line and line.partition("=")[0].isupper()}
+
+
+def test_the_example_environment_names_every_variable_and_no_other() -> None:
+    assert _names_in((ROOT / ".env.example").read_text()) == settings_module.env.asked
+
+
+def test_the_operators_handbook_names_every_variable() -> None:
+    handbook = (ROOT / "docs" / "operations.md").read_text()
+    assert [name for name in sorted(settings_module.env.asked) if f"`{name}`" not in handbook] == []
+
+
+def test_nothing_but_the_settings_reads_the_environment() -> None:
+    readers = set()
+    for app in ("omniroute_admin", "ladder", "billing_catalog"):
+        for file in (ROOT / app).rglob("*.py"):
+            tree = ast.parse(file.read_text())
+            if any(isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} for node in ast.walk(tree)):
+                readers.add(str(file.relative_to(ROOT)))
+    # They hand the environment on to Django or to a child, and read no setting from it.
+    hand_on = {"omniroute_admin/celery.py", "omniroute_admin/wsgi.py", "omniroute_admin/programs.py"}
+    assert readers - hand_on == {"omniroute_admin/settings.py"}
