@@ -107,7 +107,10 @@ class QuotaWindow(models.Model):
     is_muted = models.BooleanField(default=False)
     exit_cutoff_percent = PercentField(null=True, blank=True)
     is_reported = models.BooleanField(default=True)
-    history = history(excluded_fields=["received_at"])
+    # Q6: two instants that only ever grow make "no longer reported" the same whatever order the bodies arrive in.
+    named_at = models.DateTimeField(null=True, editable=False, help_text="Newest complete list that named it.")
+    missing_at = models.DateTimeField(null=True, editable=False, help_text="Newest complete list that did not.")
+    history = history(excluded_fields=["received_at", "named_at", "missing_at"])
 
     class Meta:
         ordering = ["connection", "window"]

@@ -152,6 +152,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    # Words that several fields share have one name in the schema.
+    "ENUM_NAME_OVERRIDES": {
+        "RungWord": "ladder.api.documents.RUNGS",
+        "ReasonCode": "ladder.core.reasons.Code",
+        "OverageWord": "billing_catalog.core.values.Overage",
+        "BillingWord": "billing_catalog.core.values.Billing",
+        "EmptyReason": "ladder.core.reasons.EmptyCode",
+    },
 }
 
 # --- periodic work ---------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Every address of the product."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
+from ladder.api.pools import ModelListView
 from omniroute_admin import health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("ladder.api.urls")),
+    path("v1/models", ModelListView.as_view(), name="models"),
     path("admin/", admin.site.urls),
 ]

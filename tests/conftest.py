@@ -10,14 +10,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.apps import AppConfig, apps
-from django.db.models.signals import post_migrate
 from django.utils.module_loading import import_string
 
 from tests.postgres import NoPostgresError, postgres_url
@@ -54,6 +51,7 @@ FOREIGN = [
 ]
 
 CLEAR_BEFORE_EACH_TEST = [
+    "ladder.selectors.state.forget_snapshot",
     "omniroute_admin.common.selectors.keys.forget_keys",
     "omniroute_admin.common.services.key_use.forget_uses",
 ]
@@ -86,14 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = True
     settings.CELERY_TASK_ALWAYS_EAGER = True
     settings.CELERY_TASK_EAGER_PROPAGATES = True
-    post_migrate.connect(_make_the_one_row_tables, dispatch_uid="tests.one_row")
-
-
-def _make_the_one_row_tables(sender: AppConfig, **_: Any) -> None:
-    """Make again the rows that migrations made: a transactional test ends by emptying every table."""
-    for module in sorted(Path(sender.path, "migrations").glob("*_one_row.py")):
-        for operation in import_module(f"{sender.name}.migrations.{module.stem}").Migration.operations:
-            operation.code(apps, None)
 
 
 def _uses_database(metafunc: pytest.Metafunc) -> bool:

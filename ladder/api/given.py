@@ -9,19 +9,19 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billing_catalog.core.values import CatalogRow
-from ladder.api.bodies import CooldownBody, EvaluateBody, QuotaBody
+from ladder.api.bodies import BudgetRung, CooldownBody, EvaluateBody, QuotaBody
 from ladder.core.values import Candidate, Connection, Cooldown, LadderSettings, Rung, Window
 from ladder.core.whatif import Given, Key
 from omniroute_admin.common.core.names import NOAUTH, canonical_name
 from omniroute_admin.common.errors import BadRequest, FieldError
 
-I = TypeVar("I", bound=Any)
+Item = TypeVar("Item", bound=Any)
 T = TypeVar("T")
 Resolve = Callable[[str], str]
 """Resolves a provider's name: case, blanks, alias."""
 
 _SETTINGS = ("exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds")
-_BUDGET_RUNGS = {"cheap": Rung.CHEAP, "premium": Rung.PREMIUM}
+_BUDGET_RUNGS: dict[BudgetRung, Rung] = {"cheap": Rung.CHEAP, "premium": Rung.PREMIUM}
 
 
 def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> list[Candidate]:
@@ -32,9 +32,7 @@ def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> 
         if provider == one.provider:
             resolved.append(one)
         else:
-            resolved.append(
-                Candidate(provider, one.model, one.connection_id, one.allowed_connection_ids, one.ref)
-            )
+            resolved.append(Candidate(provider, one.model, one.connection_id, one.allowed_connection_ids, one.ref))
     return resolved
 
 
@@ -101,7 +99,7 @@ def _given(mapping: dict[str, T] | UnsetType) -> dict[str, T]:
     return {} if isinstance(mapping, UnsetType) else mapping
 
 
-def _by_rung(mapping: Mapping[str, Decimal | None] | UnsetType) -> dict[Rung, Decimal | None]:
+def _by_rung(mapping: Mapping[BudgetRung, Decimal | None] | UnsetType) -> dict[Rung, Decimal | None]:
     return {} if isinstance(mapping, UnsetType) else {_BUDGET_RUNGS[word]: usd for word, usd in mapping.items()}
 
 
@@ -127,7 +125,7 @@ def _connections(body: EvaluateBody, resolve: Resolve) -> tuple[Connection, ...]
 
 
 def _by_key(
-    items: Sequence[I] | UnsetType, build: Callable[[I], T], provider_of: Mapping[str, str], resolve: Resolve
+    items: Sequence[Item] | UnsetType, build: Callable[[Item], T], provider_of: Mapping[str, str], resolve: Resolve
 ) -> dict[Key, tuple[T, ...]] | None:
     """Return what is said of each connection; an item without provider speaks of the connection of that id."""
     if isinstance(items, UnsetType):
@@ -180,7 +178,7 @@ def _reference(item: QuotaBody, resolve: Resolve) -> tuple[str, str]:
     return _identity(item.connection_id, resolve(item.provider or ""))
 
 
-def _doubles(name: str, items: Iterable[I] | UnsetType, key_of: Callable[[I], object]) -> list[FieldError]:
+def _doubles(name: str, items: Iterable[Item] | UnsetType, key_of: Callable[[Item], object]) -> list[FieldError]:
     if isinstance(items, UnsetType):
         return []
     seen: set[object] = set()

@@ -24,7 +24,8 @@ def deciding_write() -> Iterator[DecidingWrite]:
     """
     outer = getattr(connection, "_deciding_write", None)
     if outer is not None:
-        yield outer
+        # A write of its own, so that a nested call which changed nothing cannot keep the outer one's revision back.
+        yield DecidingWrite()
         return
     write = DecidingWrite()
     connection._deciding_write = write  # type: ignore[attr-defined]

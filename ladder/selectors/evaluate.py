@@ -1,0 +1,60 @@
+"""Evaluate: the answer over what is given in place of what is stored, and what it would move (SPEC 4)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ladder.core.ids import PoolId
+from ladder.core.pool import build_pool
+from ladder.core.snapshot import Snapshot
+from ladder.core.values import Candidate, Facts, LadderSettings, Pool, PoolOptions
+from ladder.core.whatif import Change, Given, apply_given, find_changes, uses_stored
+from ladder.selectors.state import get_snapshot, read_facts
+from omniroute_admin.common.services.revision import read_snapshot
+
+
+def read_stored(*, at: datetime | None, now: datetime) -> Snapshot:
+    """Return the stored state as a decision at `at` sees it: another instant than now has other prices and windows."""
+    if at is None:
+        return get_snapshot(now=now)
+    with read_snapshot() as revision:
+        return Snapshot(read_facts(revision=revision, now=at))
+
+
+def evaluate(
+    *,
+    stored: Snapshot,
+    given: Given,
+    is_full: bool,
+    pool_id: PoolId,
+    candidates: Sequence[Candidate] | None,
+    options: PoolOptions,
+    now: datetime,
+) -> tuple[Pool, list[Change] | None]:
+    """Return the pool with everything given in place, and the changes where anything stored was used.
+
+    `is_full` says that every setting was given. Nothing is stored.
+    """
+    facts = apply_given(stored=_with_settings(stored.facts, given, now), given=given)
+    snapshot = Snapshot(facts)
+    pool = build_pool(snapshot=snapshot, pool_id=pool_id, candidates=candidates, options=options, now=now)
+    if not uses_stored(given=given, candidates=candidates, pool_id=pool_id, full=is_full):
+        return pool, None
+    changes = find_changes(
+        before=stored, after=snapshot, pool_id=pool_id, candidates=candidates, options=options, now=now
+    )
+    return pool, changes
+
+
+def _with_settings(stored: Facts, given: Given, now: datetime) -> Facts:
+    """Return the stored facts, their held state derived anew where the stored windows meet other settings (Q5)."""
+    if given.windows is not None or given.settings is None or _same_band(given.settings, stored.settings):
+        return stored
+    with read_snapshot() as revision:
+        return read_facts(revision=revision, now=now, settings=given.settings)
+
+
+def _same_band(first: LadderSettings, second: LadderSettings) -> bool:
+    return (first.exit_cutoff_percent, first.reentry_min_remaining_percent) == (
+        second.exit_cutoff_percent,
+        second.reentry_min_remaining_percent,
+    )

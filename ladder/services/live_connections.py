@@ -1,0 +1,98 @@
+"""Whom a telemetry item means: live connections, found and locked once for a whole body."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+from django.db import IntegrityError, transaction
+from django.db import connection as database
+from django.db.models import QuerySet
+
+from billing_catalog.models import ProviderAlias
+from ladder.models import Connection
+from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider
+from omniroute_admin.common.history import Actor, stamp
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why an item means no connection: a stable word and a sentence."""
+
+    code: str
+    detail: str
+
+
+class LiveConnections:
+    """The live connections that a body names, by id and provider. Make it with `lock_connections`."""
+
+    def __init__(self, *, rows: Collection[tuple[int, str, str]], aliases: Mapping[str, str]) -> None:
+        """Index rows of (primary key, connection id, provider)."""
+        self._aliases = aliases
+        self._keys = {(connection_id, provider): key for key, connection_id, provider in rows}
+        self._providers = {connection_id: provider for _, connection_id, provider in rows}
+
+    @property
+    def keys(self) -> list[int]:
+        """Return the primary keys of all of them."""
+        return list(self._keys.values())
+
+    def find(self, *, connection_id: str, provider: str | None) -> int | Refusal:
+        """Return the primary key of the connection that is meant, or why there is none (SPEC 1, `noauth`)."""
+        named = None if provider is None else canonical_provider(raw=provider, aliases=self._aliases)
+        if connection_id == NOAUTH:
+            return self._find_noauth(named)
+        known = self._providers.get(connection_id)
+        if known is None:
+            return Refusal(
+                "unknown_connection", "connection_id: no such connection; POST /api/v1/connections makes one"
+            )
+        if named is not None and named != known:
+            return Refusal("provider_mismatch", "provider: the connection is known under another provider")
+        return self._keys[connection_id, known]
+
+    def _find_noauth(self, provider: str | None) -> int | Refusal:
+        if provider is None:
+            return Refusal("provider_required", "provider: where noauth is named, its provider is named too")
+        unknown = Refusal("unknown_connection", "provider: this is no provider's id, so it has no noauth")
+        return self._keys.get((NOAUTH, provider), unknown)
+
+    def imply(self, *, providers: Iterable[str], actor: Actor, now: datetime) -> None:
+        """Make the keyless paths of these providers known: `noauth` always is, stored or not (SPEC 1).
+
+        The rows carry what telemetry says of them; no stored pool lists them.
+        """
+        names = {canonical_provider(raw=provider, aliases=self._aliases) for provider in providers}
+        # In one order, so that two processes do not wait for each other.
+        for name in sorted(names):
+            if is_provider(name) and (NOAUTH, name) not in self._keys:
+                self._keys[NOAUTH, name] = _imply(provider=name, actor=actor, now=now)
+
+
+def lock_connections(*, connection_ids: Collection[str]) -> LiveConnections:
+    """Return the live connections of these ids, locked in a fixed order up to the end of the transaction.
+
+    Whoever writes windows, readings or cooldowns of a connection takes this lock first: two processes can neither
+    overtake each other within one connection nor wait for each other in a circle.
+    """
+    wanted = sorted({one for one in connection_ids if is_connection_id(one)})
+    rows = locked(Connection.objects.live().filter(connection_id__in=wanted))
+    found = [(row.pk, row.connection_id, row.provider) for row in rows.only("pk", "connection_id", "provider")]
+    return LiveConnections(rows=found, aliases=dict(ProviderAlias.objects.values_list("alias", "provider")))
+
+
+def locked(rows: QuerySet[Connection]) -> QuerySet[Connection]:
+    """Return the query with a lock on its rows, in the fixed order; SQLite's writers are alone anyway."""
+    ordered = rows.order_by("id")
+    return ordered.select_for_update(no_key=True) if database.features.has_select_for_no_key_update else ordered
+
+
+def _imply(*, provider: str, actor: Actor, now: datetime) -> int:
+    row = Connection(
+        connection_id=NOAUTH, provider=provider, auth_type="none", is_implied=True, created_at=now, updated_at=now
+    )
+    stamp(instance=row, actor=actor, reason="named by telemetry", now=now)
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:  # another process did the same just now
+        return locked(Connection.objects.live()).get(connection_id=NOAUTH, provider=provider).pk
+    return row.pk

@@ -1,0 +1,180 @@
+"""Windows and readings of a body, held in memory while it is judged and written in a constant number of queries.
+
+Raw statements, since the ORM's bulk calls cut a large body into many: one `executemany` is one statement however many
+rows it carries.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from django.db import connection as database
+from django.db import models
+
+from ladder.core.values import Combine, ReadingStatus
+from ladder.models import QuotaReading, QuotaWindow
+from ladder.services.reading_items import Observation
+
+_OBSERVED = ("observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at")
+_SCOPE = ("combine", "model")
+_STATE = (*_OBSERVED, *_SCOPE, "is_reported", "named_at", "missing_at")
+_OWNED_BY_OPERATOR = {"is_muted": False, "exit_cutoff_percent": None}
+
+WindowKey = tuple[int, str]
+
+
+class WindowState(msgspec.Struct):
+    """A window's telemetry columns while a body is judged; `id` None is a window not stored yet."""
+
+    connection_id: int
+    window: str
+    id: int | None = None
+    observed_at: datetime | None = None
+    received_at: datetime | None = None
+    remaining_percent: Decimal | None = None
+    unlimited: bool = False
+    status: ReadingStatus = ReadingStatus.UNKNOWN
+    reset_at: datetime | None = None
+    combine: Combine = Combine.LIMIT
+    model: str | None = None
+    is_reported: bool = True
+    named_at: datetime | None = None
+    missing_at: datetime | None = None
+    is_changed: bool = False
+    """A decision may come out differently: the revision has to move."""
+    is_dirty: bool = False
+    """Something is to be written, which no decision looks at."""
+
+    def take(self, observation: Observation) -> None:
+        """Make the observation current. What it does not say of `combine` and `model` stays; a reset does not (Q1)."""
+        for name in _OBSERVED:
+            setattr(self, name, getattr(observation, name))
+        self.combine = observation.combine or self.combine
+        if observation.model is not msgspec.UNSET:
+            self.model = observation.model
+        self.is_changed = True
+
+
+class ReadingStore:
+    """The windows of some connections and the readings at some instants; `save()` writes what changed."""
+
+    def __init__(self, *, connection_keys: Collection[int], instants: Collection[datetime]) -> None:
+        """Load both, in one query each."""
+        self._windows = {(state.connection_id, state.window): state for state in _load_windows(connection_keys)}
+        self._readings = _load_readings(connection_keys, instants)
+        self._changed_readings: dict[tuple[WindowKey, datetime], Observation] = {}
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether anything is to be written."""
+        return bool(self._changed_readings) or any(state.is_changed for state in self._windows.values())
+
+    def windows_of(self, connection_key: int) -> list[WindowState]:
+        """Return the windows of one connection."""
+        return [state for (key, _), state in self._windows.items() if key == connection_key]
+
+    def window(self, key: WindowKey) -> WindowState:
+        """Return a window, made where it is not there yet."""
+        if key not in self._windows:
+            self._windows[key] = WindowState(connection_id=key[0], window=key[1])
+        return self._windows[key]
+
+    def reading(self, key: WindowKey, observed_at: datetime) -> Observation | None:
+        """Return what is known of a window at one instant."""
+        return self._readings.get((key, observed_at))
+
+    def keep(self, key: WindowKey, observation: Observation) -> None:
+        """Put an observation into the history, in place of another one of the same instant."""
+        place = (key, observation.observed_at)
+        self._readings[place] = self._changed_readings[place] = observation
+
+    def save(self) -> None:
+        """Write windows, then readings."""
+        changed = [state for state in self._windows.values() if state.is_changed or state.is_dirty]
+        _update_windows([state for state in changed if state.id is not None])
+        new = [state for state in changed if state.id is None]
+        if new:
+            _insert_windows(new)
+            self._find_new_ids({state.connection_id for state in new})
+        _write_readings((self._id_of(key), reading) for (key, _), reading in self._changed_readings.items())
+
+    def _find_new_ids(self, connection_keys: Collection[int]) -> None:
+        rows = QuotaWindow.objects.filter(connection__in=connection_keys).values_list("connection_id", "window", "id")
+        for connection_key, window, window_id in rows:
+            self._windows[connection_key, window].id = window_id
+
+    def _id_of(self, key: WindowKey) -> int:
+        window_id = self._windows[key].id
+        if window_id is None:
+            raise RuntimeError("a window that was written has no id")
+        return window_id
+
+
+def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
+    names = ("connection_id", "window", "id", *_STATE)
+    for row in QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id").values_list(*names):
+        state = WindowState(**dict(zip(names, row, strict=True)))
+        state.status, state.combine = ReadingStatus(state.status), Combine(state.combine)
+        yield state
+
+
+def _load_readings(
+    connection_keys: Collection[int], instants: Collection[datetime]
+) -> dict[tuple[WindowKey, datetime], Observation]:
+    names = ("window__connection_id", "window__window", *_OBSERVED, "raw")
+    rows = QuotaReading.objects.filter(window__connection__in=connection_keys, observed_at__in=instants)
+    found = {}
+    for connection_key, window, *values in rows.order_by().values_list(*names):
+        fields: dict[str, Any] = dict(zip((*_OBSERVED, "raw"), values, strict=True))
+        fields["status"] = ReadingStatus(fields["status"])
+        observation = Observation(window=window, combine=None, model=msgspec.UNSET, **fields)
+        found[(connection_key, window), observation.observed_at] = observation
+    return found
+
+
+def _update_windows(states: Collection[WindowState]) -> None:
+    assignments = ", ".join(f"{_quoted(name)} = %s" for name in _STATE)
+    # Only names of columns are put into the text, here and below; values go as parameters.
+    statement = f"UPDATE {_quoted(QuotaWindow._meta.db_table)} SET {assignments} WHERE id = %s"  # noqa: S608
+    columns = [QuotaWindow._meta.get_field(name) for name in (*_STATE, "id")]
+    _run(statement, columns, ([getattr(state, column.name) for column in columns] for state in states))
+
+
+def _insert_windows(states: Collection[WindowState]) -> None:
+    names = ("connection", "window", *_STATE, *_OWNED_BY_OPERATOR)
+    columns = [QuotaWindow._meta.get_field(name) for name in names]
+    rows = (
+        [state.connection_id, state.window, *(getattr(state, name) for name in _STATE), *_OWNED_BY_OPERATOR.values()]
+        for state in states
+    )
+    _run(_insert(QuotaWindow, columns), columns, rows)
+
+
+def _write_readings(readings: Iterable[tuple[int, Observation]]) -> None:
+    names = ("window", *_OBSERVED, "raw")
+    columns = [QuotaReading._meta.get_field(name) for name in names]
+    replaced = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in (*_OBSERVED, "raw"))
+    statement = f"{_insert(QuotaReading, columns)} ON CONFLICT (window_id, observed_at) DO UPDATE SET {replaced}"
+    _run(statement, columns, ([key, *(getattr(reading, name) for name in names[1:])] for key, reading in readings))
+
+
+def _insert(model: type[models.Model], columns: Collection[Any]) -> str:
+    names = ", ".join(_quoted(column.column) for column in columns)
+    values = ", ".join(["%s"] * len(columns))
+    return f"INSERT INTO {_quoted(model._meta.db_table)} ({names}) VALUES ({values})"  # noqa: S608
+
+
+def _run(statement: str, columns: Collection[Any], rows: Iterable[list[Any]]) -> None:
+    """Run one statement for many rows; every value goes through its column, which knows the database's form."""
+    prepared = [
+        [column.get_db_prep_save(value, database) for column, value in zip(columns, row, strict=True)] for row in rows
+    ]
+    if prepared:
+        with database.cursor() as cursor:
+            cursor.executemany(statement, prepared)
+
+
+def _quoted(name: str) -> str:
+    return database.ops.quote_name(name)

@@ -1,0 +1,171 @@
+"""Record what reporters saw of the quota windows (SPEC 4, Readings; Q1, Q5, Q6)."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from ladder.services.answers import Rejected, TelemetryAnswer
+from ladder.services.cooldowns import lift_quota_cooldowns
+from ladder.services.live_connections import LiveConnections, Refusal, lock_connections
+from ladder.services.reading_items import (
+    MAX_AHEAD,
+    OLDEST,
+    Observation,
+    ReadingItem,
+    RefusedReadingError,
+    UnreadableItem,
+    observe,
+    order_of,
+)
+from ladder.services.reading_store import ReadingStore, WindowKey, WindowState
+from omniroute_admin.common.core.names import NOAUTH
+from omniroute_admin.common.history import Actor
+from omniroute_admin.common.services.revision import deciding_write
+
+Item = ReadingItem | UnreadableItem
+_Judged = tuple[WindowKey, Observation] | Refusal
+
+
+def record_readings(
+    *, items: Sequence[Item], complete_for: Sequence[str], actor: Actor, now: datetime
+) -> TelemetryAnswer:
+    """Record a body of readings received at `now` and count what became of each.
+
+    The newest `observed_at` of a window is current; an older one goes to the history. `complete_for` names
+    connections all of whose windows are in the body; one that is not known is rejected under the index that follows
+    the last reading's (the number of readings plus its own place). Windows seen usable again lift the quota cooldown
+    that an older report set (C3). A constant number of queries, however long the body.
+    """
+    with deciding_write() as write:
+        observed = [_observe(item, now) for item in items]
+        named = {item.connection_id for item in items if item.connection_id is not None}
+        connections = lock_connections(connection_ids=named.union(complete_for))
+        connections.imply(providers=_keyless_paths(items, observed), actor=actor, now=now)
+        judged = [_judge(item, one, connections) for item, one in zip(items, observed, strict=True)]
+        instants = {one[1].observed_at for one in judged if not isinstance(one, Refusal)}
+        store = ReadingStore(connection_keys=connections.keys, instants=instants)
+        outcomes = [one.code if isinstance(one, Refusal) else _record(store, *one) for one in judged]
+        unknown = _complete(items=items, complete_for=complete_for, connections=connections, store=store, now=now)
+        write.changed = store.is_changed
+        store.save()
+        if store.is_changed:
+            lift_quota_cooldowns(connection_keys=connections.keys, actor=actor, now=now)
+    rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
+    counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
+    return TelemetryAnswer(**counts, rejected=(*rejected, *unknown))
+
+
+def _observe(item: Item, now: datetime) -> Observation | Refusal:
+    if isinstance(item, UnreadableItem):
+        return Refusal("invalid_item", item.detail)
+    try:
+        return observe(item=item, now=now)
+    except RefusedReadingError as refused:
+        return Refusal(refused.code, refused.detail)
+
+
+def _keyless_paths(items: Sequence[Item], observed: Sequence[Observation | Refusal]) -> set[str]:
+    """Return the providers, as written, whose keyless path a good item names."""
+    return {
+        item.provider
+        for item, one in zip(items, observed, strict=True)
+        if item.connection_id == NOAUTH and item.provider is not None and not isinstance(one, Refusal)
+    }
+
+
+def _judge(item: Item, observed: Observation | Refusal, connections: LiveConnections) -> _Judged:
+    """Return the window that the item speaks of and what it says, or why it is refused."""
+    if isinstance(observed, Refusal):
+        return observed
+    key = connections.find(connection_id=item.connection_id or "", provider=item.provider)
+    return key if isinstance(key, Refusal) else ((key, observed.window), observed)
+
+
+def _record(store: ReadingStore, key: WindowKey, new: Observation) -> str:
+    """Put one reading where it belongs and return the word it is counted under."""
+    window, known = store.window(key), store.reading(key, new.observed_at)
+    if known is not None:
+        return _record_again(store, key, known, new)
+    store.keep(key, new)
+    if window.observed_at is not None and new.observed_at < window.observed_at:
+        return "superseded"
+    window.take(new)
+    _settle_reported(window)
+    return "accepted"
+
+
+def _record_again(store: ReadingStore, key: WindowKey, known: Observation, new: Observation) -> str:
+    """Record a second reading of one instant: the lower counts, and its age from the first time it was received."""
+    if order_of(new) == order_of(known):
+        return "duplicates"
+    if order_of(new) > order_of(known):
+        return "superseded"
+    lower = msgspec.structs.replace(new, received_at=min(known.received_at, new.received_at))
+    store.keep(key, lower)
+    window = store.window(key)
+    if window.observed_at != new.observed_at:
+        return "superseded"
+    window.take(lower)
+    return "accepted"
+
+
+def _complete(
+    *,
+    items: Sequence[Item],
+    complete_for: Sequence[str],
+    connections: LiveConnections,
+    store: ReadingStore,
+    now: datetime,
+) -> list[Rejected]:
+    """Let the windows that a complete list does not name stop counting, and those it names count (Q6)."""
+    unknown, wanted = [], set()
+    for index, connection_id in enumerate(complete_for, start=len(items)):
+        found = connections.find(connection_id=connection_id, provider=None)
+        if isinstance(found, Refusal):
+            unknown.append(Rejected(index, found.code, f"complete_for: {found.detail}"))
+        else:
+            wanted.add(found)
+    by_connection = _items_by_connection(items, connections) if wanted else {}
+    for connection_key in wanted:
+        _complete_one(by_connection.get(connection_key, []), store.windows_of(connection_key), now)
+    return unknown
+
+
+def _items_by_connection(items: Iterable[Item], connections: LiveConnections) -> dict[int, list[Item]]:
+    """Return the items of each connection, rejected ones included."""
+    found: dict[int, list[Item]] = {}
+    for item in items:
+        if item.connection_id is not None:
+            key = connections.find(connection_id=item.connection_id, provider=item.provider)
+            if not isinstance(key, Refusal):
+                found.setdefault(key, []).append(item)
+    return found
+
+
+def _complete_one(items: Sequence[Item], windows: Iterable[WindowState], now: datetime) -> None:
+    """Apply a complete list, which is as new as its newest reading, or as `now` where it has none that can be read."""
+    instants = [item.observed_at for item in items if item.observed_at is not None]
+    said_at = max((one for one in instants if one - now <= MAX_AHEAD), default=now)
+    said_at = max(said_at, OLDEST).astimezone(UTC)
+    names = {item.window for item in items}
+    for window in windows:
+        before = (window.named_at, window.missing_at)
+        if window.window not in names:
+            window.missing_at = _newest(window.missing_at, said_at)
+        elif window.observed_at is None or window.observed_at < said_at:
+            window.named_at = _newest(window.named_at, said_at)
+        window.is_dirty |= before != (window.named_at, window.missing_at)
+        _settle_reported(window)
+
+
+def _settle_reported(window: WindowState) -> None:
+    """Work out whether the reporter still sends the window: it was seen or named after it was last missing."""
+    seen_at = _newest(window.named_at, window.observed_at)
+    is_reported = window.missing_at is None or (seen_at is not None and seen_at > window.missing_at)
+    window.is_changed |= is_reported != window.is_reported
+    window.is_reported = is_reported
+
+
+def _newest(first: datetime | None, second: datetime | None) -> datetime | None:
+    return max((one for one in (first, second) if one is not None), default=None)

@@ -1,0 +1,95 @@
+"""Factories of the ladder's rows. Instants stand around NOW; a test that needs others says so."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import factory
+
+from billing_catalog.models import BillingEntry, ProviderAlias
+from ladder import models
+from omniroute_admin.common.history import Actor
+
+NOW = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
+OPERATOR = Actor(name="a test operator")
+REPORTER = Actor(name="a test reporter")
+
+
+class ConnectionFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Connection
+
+    connection_id = factory.Sequence(lambda number: f"c{number}")
+    provider = "claude"
+    auth_type = "oauth"
+    created_at = NOW
+    updated_at = NOW
+
+    class Params:
+        noauth = factory.Trait(connection_id="noauth", auth_type="none")
+
+
+class QuotaWindowFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.QuotaWindow
+
+    connection = factory.SubFactory(ConnectionFactory)
+    window = factory.Sequence(lambda number: f"window-{number}")
+    remaining_percent = Decimal(50)
+    observed_at = NOW
+    received_at = NOW
+
+    class Params:
+        unread = factory.Trait(remaining_percent=None, observed_at=None, received_at=None)
+
+
+class QuotaReadingFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.QuotaReading
+
+    window = factory.SubFactory(QuotaWindowFactory)
+    observed_at = factory.Sequence(lambda number: NOW - timedelta(seconds=number + 1))
+    received_at = NOW
+    remaining_percent = Decimal(50)
+
+
+class CooldownFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Cooldown
+
+    connection = factory.SubFactory(ConnectionFactory)
+    cause = "quota"
+    asked_until = NOW + timedelta(hours=2)
+    effective_until = NOW + timedelta(hours=1)
+    set_by = "a test router"
+    reported_at = NOW
+
+
+class BreakerFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Breaker
+
+    provider = factory.Sequence(lambda number: f"provider{number}")
+    open_until = NOW + timedelta(minutes=5)
+    reported_at = NOW
+
+
+class ProviderAliasFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = ProviderAlias
+
+    alias = factory.Sequence(lambda number: f"alias{number}")
+    provider = "claude"
+    created_at = NOW
+    updated_at = NOW
+
+
+class BillingEntryFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = BillingEntry
+
+    provider = "claude"
+    auth_type = "oauth"
+    billing = "subscription"
+    overage = "hard-stop"
+    created_at = NOW
+    updated_at = NOW
