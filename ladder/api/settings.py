@@ -19,7 +19,7 @@ from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
 from omniroute_admin.common.core.numbers import decimal_text, usd_text
 from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
-from omniroute_admin.common.services.revision import read_snapshot
+from omniroute_admin.common.selectors.revision import read_snapshot
 
 _CHANGES = msgspec.json.Decoder(SettingsChanges)
 _OMNIROUTE = msgspec.json.Decoder(OmnirouteSettings)

@@ -16,8 +16,8 @@ from omniroute_admin.common.errors import BadRequest, field
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey, Heartbeat
 from omniroute_admin.common.selectors.keys import live_key
+from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.keys import create_key, revoke_key
-from omniroute_admin.common.services.revision import current_revision
 from omniroute_admin.urls import urlpatterns as product_urls
 
 NOW = datetime(2026, 8, 22, 12, tzinfo=UTC)

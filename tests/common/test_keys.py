@@ -22,9 +22,10 @@ from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.selectors.keys import live_key
+from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services import key_use
 from omniroute_admin.common.services.keys import create_key, revoke_key
-from omniroute_admin.common.services.revision import current_revision, deciding_write
+from omniroute_admin.common.services.revision import deciding_write
 
 NOW = datetime(2026, 8, 22, 12, tzinfo=UTC)
 ACTOR = Actor(name="a test")

@@ -4,7 +4,7 @@ import pytest
 
 from billing_catalog.models import TierThresholds
 from ladder.models import LadderSettings, RungBudget
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.router import make_router
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from ladder.models import Connection, QuotaWindow
 from ladder.services.connections import create_connection, delete_connection, update_connection
 from omniroute_admin.common.errors import Conflict, NotFound
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories_ladder import (
     NOW,
     OPERATOR,

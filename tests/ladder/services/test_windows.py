@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 
 from ladder.models import QuotaWindow
 from ladder.services.windows import update_window
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories_ladder import NOW, OPERATOR, QuotaWindowFactory
 
 pytestmark = pytest.mark.django_db
