@@ -1,7 +1,7 @@
 import pytest
 
 from ladder.models import Connection, Cooldown, QuotaWindow
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories_ladder import (
     NOW,
     BillingEntryFactory,
