@@ -10,6 +10,7 @@ from omniroute_admin import health
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("billing_catalog.api.urls")),
     path("api/v1/", include("ladder.api.urls")),
     path("v1/models", ModelListView.as_view(), name="models"),
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
