@@ -78,10 +78,13 @@ def _judge_percent(*, window: Window, percent: Decimal, settings: LadderSettings
 
 
 def counting_windows(*, windows: Iterable[Window], model: str) -> tuple[Window, ...]:
-    """Return the windows that count for a model: not muted, still reported, in scope (Q6)."""
+    """Return the windows that count for a model: not muted, still reported, in scope (Q6).
+
+    They come by name, so that of two that bind alike the same one is told in whatever order they are kept.
+    """
     return tuple(
         window
-        for window in windows
+        for window in sorted(windows, key=lambda window: window.window)
         if window.is_reported
         and not window.is_muted
         and (window.model is None or glob_matches(pattern=window.model, name=model))

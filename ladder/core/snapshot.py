@@ -227,6 +227,7 @@ class Snapshot:
 
     def _stored_inventory(self, models: list[tuple[str, str]], change_at: datetime) -> Inventory:
         stored = [one for one in self.facts.connections if not one.is_implied]
+        stored.sort(key=lambda one: (one.provider, one.connection_id))
         ids: dict[str, list[str]] = {}
         for one in stored:
             ids.setdefault(one.provider, []).append(one.connection_id)

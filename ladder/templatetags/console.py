@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -27,14 +28,21 @@ NAVIGATION = (
 @register.inclusion_tag("console/_nav.html", takes_context=True)
 def navigation(context: dict[str, Any], section: str = "") -> dict[str, Any]:
     """Render the main navigation; what only staff may open is left out for others."""
-    user = getattr(context.get("request"), "user", None)
+    request = context.get("request")
+    user = getattr(request, "user", None)
     is_staff = bool(user and user.is_staff)
     items = [
-        {"word": word, "url": _address_of(name), "is_current": key == section}
+        {"word": word, "url": url, "is_current": key == section or (not section and _is_under(url, request))}
         for key, word, name in NAVIGATION
         if is_staff or not name.startswith("admin:")
+        for url in (_address_of(name),)
     ]
     return {"items": items}
+
+
+def _is_under(url: str, request: HttpRequest | None) -> bool:
+    """Tell whether the page asked for belongs to a list of the admin."""
+    return request is not None and url not in {"/", reverse("admin:index")} and request.path.startswith(url)
 
 
 def _address_of(name: str) -> str:

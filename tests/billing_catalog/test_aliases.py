@@ -14,7 +14,7 @@ from billing_catalog.selectors.aliases import alias_map, provider_fields, resolv
 from billing_catalog.services.aliases import create_alias, delete_alias, update_alias
 from billing_catalog.services.entries import create_entry
 from ladder.models import Breaker, Connection
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import ACTOR, NOW
 from tests.factories import (
     BillingEntryFactory,

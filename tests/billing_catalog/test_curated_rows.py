@@ -18,7 +18,7 @@ from billing_catalog.services.tiers import (
     update_thresholds,
 )
 from omniroute_admin.common.errors import NotFound
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import ACTOR, NOW
 from tests.factories import BillingEntryFactory, ProviderAliasFactory, TierOverrideFactory
 

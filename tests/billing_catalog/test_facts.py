@@ -15,7 +15,7 @@ from billing_catalog.models import BillingEntry, FreeProvider, PriceSource, Tier
 from billing_catalog.services.entries import delete_entry, update_entry
 from billing_catalog.services.facts import load_facts
 from billing_catalog.services.tiers import update_thresholds
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import NOW
 from tests.factories import BillingEntryFactory, ProviderAliasFactory
 from tests.shared import needs_shared, shared_path

@@ -19,7 +19,7 @@ from billing_catalog.services.price_sync import SyncReport, sync_prices
 from billing_catalog.services.prices import create_price, end_price, update_price
 from ladder.models import Connection
 from omniroute_admin.common.history import Actor
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import NOW
 from tests.factories import ModelPriceFactory, PriceSourceFactory, ProviderAliasFactory
 

@@ -12,7 +12,7 @@ from billing_catalog.models import LoadedFact, ModelPrice
 from billing_catalog.selectors.prices import overlapping_prices, prices_in_force
 from billing_catalog.services.prices import create_price, end_price, update_price
 from omniroute_admin.common.errors import NotFound
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import ACTOR, NOW
 from tests.factories import ModelPriceFactory, ProviderAliasFactory
 from tests.factories_catalog import MADE_AT

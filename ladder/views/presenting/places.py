@@ -9,7 +9,7 @@ import msgspec
 from billing_catalog.core.values import Billing, Overage
 from ladder.core.occupancy import Occupancy, Place, RungOccupancy, WindowView
 from ladder.core.reasons import Code
-from ladder.core.values import LadderSettings, ReadingStatus, Rung
+from ladder.core.values import LadderSettings, QuotaVerdict, ReadingStatus, Rung
 from ladder.selectors.screen import ActingCooldown
 from ladder.views.presenting.money import budget_words
 from ladder.views.presenting.values import STATES, Bar
@@ -101,11 +101,11 @@ def left_words(*, window: WindowView | None, state: str) -> str:
     """Return what is left in words: a stale number is told as what it was, never as what it is (SPEC 5)."""
     if window is None or state == "pending":
         return "unknown"
+    was = "" if state == "usable" or window.verdict != QuotaVerdict.UNVERIFIED else "was "
     if window.unlimited:
-        return "unlimited"
+        return f"{was}unlimited"
     if window.remaining_percent is None:
         return "said exhausted" if window.status == ReadingStatus.EXHAUSTED else "unknown"
-    was = "was " if state == "stale" else ""
     return f"{was}{percent_text(window.remaining_percent)} left"
 
 
