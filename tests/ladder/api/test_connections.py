@@ -2,14 +2,14 @@ import pytest
 
 from ladder.models import Connection, Cooldown, QuotaWindow
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import (
-    NOW,
+from tests.factories import (
     BillingEntryFactory,
     ConnectionFactory,
     CooldownFactory,
     ProviderAliasFactory,
     QuotaWindowFactory,
 )
+from tests.factories_ladder import NOW
 from tests.router import make_router
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,7 @@ def test_a_connection_keeps_its_id_and_provider(router):
 
 
 def test_hard_stop_against_the_catalogue_needs_a_written_reason_b4(router):
-    BillingEntryFactory(overage="unknown")
+    BillingEntryFactory(provider="claude", overage="unknown")
     ConnectionFactory(connection_id="c1")
     body = {"overage_override": "hard-stop"}
     assert pointers(router.send("patch", ONE, body)) == {"/overage_override_reason"}

@@ -6,7 +6,8 @@ from django.core.exceptions import ValidationError
 from ladder.models import QuotaWindow
 from ladder.services.windows import update_window
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import NOW, OPERATOR, QuotaWindowFactory
+from tests.factories import QuotaWindowFactory
+from tests.factories_ladder import NOW, OPERATOR
 
 pytestmark = pytest.mark.django_db
 
