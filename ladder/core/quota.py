@@ -8,7 +8,7 @@ import msgspec
 
 from billing_catalog.core.globs import glob_matches
 from ladder.core.instants import TICK, shift
-from ladder.core.reasons import Code
+from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import Combine, LadderSettings, QuotaVerdict, ReadingStatus, Window
 
 
@@ -133,11 +133,8 @@ def _join_limits(limits: list[QuotaJudgement]) -> QuotaJudgement:
     return QuotaJudgement(QuotaVerdict.USABLE)
 
 
-_ORDER = {code: place for place, code in enumerate(Code)}
-
-
 def _precedence(judged: QuotaJudgement) -> int:
-    return _ORDER[judged.code] if judged.code else -1
+    return PRECEDENCE[judged.code] if judged.code else -1
 
 
 def quota_instants(*, windows: Iterable[Window], settings: LadderSettings) -> list[datetime]:

@@ -49,8 +49,8 @@ def create_connection(
     with deciding_write():
         provider = resolve_provider(provider)
         row = _implied(connection_id, provider) or Connection(connection_id=connection_id, provider=provider)
-        # The type checker does not see that the field itself says null=True.
-        row.auth_type = "none" if connection_id == NOAUTH and not auth_type else auth_type  # type: ignore[assignment]
+        row.auth_type = auth_type  # type: ignore[assignment] # the field says null=True where no checker sees it
+        _default_auth_type(row)
         row.label, row.is_enabled, row.is_implied = label, is_enabled, False
         row.overage_override, row.overage_override_reason = overage_override or None, overage_override_reason
         row.excluded_models = list(excluded_models)
@@ -77,6 +77,7 @@ def update_connection(
         before = {name: getattr(row, name) for name in changes}
         for name, value in changes.items():
             setattr(row, name, resolve_provider(value) if name == "provider" else value)
+        _default_auth_type(row)
         if "overage_override" in changes:
             _default_override_reason(row, reason)
         check_connection(row, changed=set(changes), identity={name: before.get(name) for name in _IDENTITY})
@@ -151,6 +152,11 @@ def _lacks_override_reason(row: Connection) -> bool:
         auth_type=row.auth_type,
     )
     return said.overage is not Overage.HARD_STOP
+
+
+def _default_auth_type(row: Connection) -> None:
+    if row.connection_id == NOAUTH and not row.auth_type:
+        row.auth_type = "none"
 
 
 def _default_override_reason(row: Connection, reason: str) -> None:

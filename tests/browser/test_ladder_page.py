@@ -10,6 +10,8 @@ from playwright.sync_api import Page, Route, expect
 
 from ladder.models import Connection, QuotaWindow, RungBudget
 from omniroute_admin.common import clock
+from omniroute_admin.common.core.screen import iso_text
+from omniroute_admin.common.core.words import age_text, until_text
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.conftest import PASSWORD, axe_violations
 from tests.browser.fleet import Window, make_connection
@@ -178,15 +180,30 @@ def test_a_countdown_goes_on_between_polls(signed_in: Page, live_server: Any, fl
     expect(age).not_to_have_text(first)
 
 
-def test_the_words_of_the_browser_are_those_of_the_server(signed_in: Page, live_server: Any, fleet: None) -> None:
-    """Both count the same instant; where their words differed, the first tick would change more than the number."""
+SPANS = [5, 59, 61, 75, 599, 601, 3599, 3601, 3900, 86399, 86401, 200000, 900000]
+
+
+def test_the_browser_counts_in_the_words_of_the_server(signed_in: Page, live_server: Any, fleet: None) -> None:
     signed_in.goto(live_server.url)
-    served = signed_in.evaluate(
-        "fetch('/').then((r) => r.text()).then((html) => [...new DOMParser().parseFromString(html, 'text/html')"
-        ".querySelectorAll('#r-conns [data-tick=in]')].map((e) => e.textContent))"
+    now = clock.now()
+    instants = [now + timedelta(seconds=span + 0.9) for span in SPANS] + [now - timedelta(seconds=s) for s in SPANS]
+    ticks = ["in"] * len(SPANS) + ["ago"] * len(SPANS)
+    signed_in.evaluate(
+        """(rows) => { for (const [tick, at] of rows) { const e = document.createElement('span');
+           e.className = 'probe'; e.dataset.tick = tick; e.dataset.at = at; document.body.append(e); } }""",
+        [[tick, iso_text(at)] for tick, at in zip(ticks, instants, strict=True)],
     )
-    shown = signed_in.locator("#r-conns [data-tick=in]").all_inner_texts()
-    assert [re.sub(r"\d+", "#", text) for text in shown] == [re.sub(r"\d+", "#", text) for text in served]
+    expect(signed_in.locator(".probe").last).not_to_be_empty()
+
+    shown = signed_in.locator(".probe").all_inner_texts()
+    said = [until_text(at=now + timedelta(seconds=s), now=now) for s in SPANS]
+    said += [age_text(at=now - timedelta(seconds=s), now=now) for s in SPANS]
+    assert [pattern(text) for text in shown if text] == [pattern(text) for text in said]
+
+
+def pattern(text: str) -> str:
+    """Return the words without their numbers: a second passes while a page is asked."""
+    return re.sub(r"\d+", "#", text)
 
 
 def test_the_theme_chosen_is_kept(signed_in: Page, live_server: Any, fleet: None) -> None:
