@@ -8,7 +8,7 @@ import msgspec
 from ladder.core.ids import PoolId
 from ladder.core.instants import NEVER
 from ladder.core.judge import PairOutcome, Reason
-from ladder.core.reasons import Code, EmptyCode, Family
+from ladder.core.reasons import PRECEDENCE, Code, EmptyCode, Family
 from ladder.core.snapshot import Snapshot, Split
 from ladder.core.values import (
     Candidate,
@@ -241,4 +241,4 @@ def _emptiness(snapshot: Snapshot, pool_id: PoolId, left_out: Sequence[LeftOut])
 
 def _urgency(reason: Reason) -> tuple[bool, int]:
     """Order reasons so that the one an operator can mend soonest is told first: for now before never."""
-    return reason.code.family is Family.NEVER, list(Code).index(reason.code)
+    return reason.code.family is Family.NEVER, PRECEDENCE[reason.code]

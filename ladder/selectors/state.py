@@ -23,7 +23,7 @@ from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
-from omniroute_admin.common.services.revision import read_snapshot
+from omniroute_admin.common.selectors.revision import read_snapshot
 
 
 class Prepared(msgspec.Struct, frozen=True):

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
 
-from django.db import connection as database
-
 from billing_catalog.models import ProviderAlias
 from ladder.adapters.omniroute import ImportedConnection, ImportProblem, OmnirouteContents
 from ladder.models import Connection
+from ladder.services.live_connections import locked
 from ladder.services.omniroute_report import Counts, Tally
 from omniroute_admin.common.core.names import canonical_provider
 from omniroute_admin.common.history import Actor, stamp
@@ -46,7 +45,7 @@ class _Writer:
         self.counts = {"created": 0, "changed": 0, "unchanged": 0, "skipped": 0}
         self._ids = ids
         self._aliases = dict(ProviderAlias.objects.values_list("alias", "provider"))
-        self._live = {row.connection_id: row for row in _lock(ids)}
+        self._live = {row.connection_id: row for row in locked(Connection.objects.live().filter(connection_id__in=ids))}
         self._deleted = set(
             Connection.objects.filter(connection_id__in=ids, deleted_at__isnull=False).values_list(
                 "connection_id", flat=True
@@ -115,12 +114,6 @@ class _Writer:
 
     def _report(self, imported: ImportedConnection, code: str, detail: str) -> None:
         self.problems.append(ImportProblem(table=_TABLE, key=imported.connection_id, code=code, detail=detail))
-
-
-def _lock(ids: list[str]) -> Iterable[Connection]:
-    """The live rows of these ids, locked in a fixed order to the end of the transaction."""
-    rows = Connection.objects.live().filter(connection_id__in=ids).order_by("id")
-    return rows.select_for_update() if database.features.has_select_for_update else rows
 
 
 def _edited_fields(keys: Iterable[int]) -> dict[int, set[str]]:

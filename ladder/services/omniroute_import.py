@@ -14,7 +14,7 @@ from django.db import transaction
 from ladder.adapters.omniroute import ImportedReading, ImportProblem, OmnirouteContents
 from ladder.models import Connection, QuotaWindow
 from ladder.services.omniroute_connections import store_connections
-from ladder.services.omniroute_cooldowns import store_cooldowns
+from ladder.services.omniroute_cooldowns import cooldown_states, store_cooldowns
 from ladder.services.omniroute_report import Counts, ImportReport, Tally
 from ladder.services.reading_items import ReadingItem, reading_item
 from ladder.services.readings import record_readings
@@ -63,12 +63,13 @@ def _store(*, contents: OmnirouteContents, actor: Actor, now: datetime, progress
     with deciding_write() as write:
         stored, connections = store_connections(contents=contents, actor=actor, now=now)
         progress(len(contents.connections), total)
+        before = cooldown_states(stored)
         windows, readings = _store_readings(readings=contents.readings, stored=stored, actor=actor, now=now)
         progress(total - len(contents.cooldowns), total)
-        cooldowns = store_cooldowns(cooldowns=contents.cooldowns, stored=stored, actor=actor, now=now)
+        cooldowns = store_cooldowns(cooldowns=contents.cooldowns, stored=stored, before=before, actor=actor, now=now)
         progress(total, total)
         tallies = (connections, windows, readings, cooldowns)
-        write.changed = any(tally.counts.created or tally.counts.changed for tally in tallies)
+        write.changed = before != cooldown_states(stored) or any(tally.is_change for tally in tallies)
     return ImportReport(
         connections=connections.counts,
         windows=windows.counts,

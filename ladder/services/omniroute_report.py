@@ -20,6 +20,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     problems: tuple[ImportProblem, ...] = ()
 
+    @property
+    def is_change(self) -> bool:
+        """Tell whether any row was written."""
+        return bool(self.counts.created or self.counts.changed)
+
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole import. `readings.created` counts what went to the history, older than the current one included.

@@ -17,7 +17,7 @@ from ladder.views.picture import is_current, picture_of, sums_of
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
 from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 
 
 @login_required

@@ -19,9 +19,9 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import loads, read_body
 from omniroute_admin.common.errors import LostUpdate, NotFound
+from omniroute_admin.common.history import LONGEST_REASON
 from omniroute_admin.common.listing import ByColumns, Ordered, Page, bad_query
 from omniroute_admin.common.permissions import RequiresScope
-from omniroute_admin.common.serializers import LONGEST_REASON
 from omniroute_admin.common.services.revision import deciding_write
 
 

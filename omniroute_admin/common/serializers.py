@@ -11,9 +11,7 @@ from rest_framework import serializers
 from omniroute_admin.common.core.names import canonical_name
 from omniroute_admin.common.core.numbers import decimal_text, usd_text
 from omniroute_admin.common.fields import CanonicalField, PercentField, TextListField, UsdField, validate_text_list
-
-LONGEST_REASON = 100
-"""Most characters of the reason of a change."""
+from omniroute_admin.common.history import LONGEST_REASON
 
 # SQLite would take more than its column type says, and PostgreSQL not.
 _LARGEST_INTEGER = 2**31 - 1

@@ -15,9 +15,10 @@ from ladder.models import Connection
 from omniroute_admin.common.core.numbers import decimal_text, usd_text
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.resources import ResourceDetailView, ResourceListView, etag_of
+from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.serializers import StrictModelSerializer
 from omniroute_admin.common.services.keys import create_key
-from omniroute_admin.common.services.revision import current_revision, deciding_write
+from omniroute_admin.common.services.revision import deciding_write
 
 NOW = datetime(2026, 8, 22, 12, tzinfo=UTC)
 

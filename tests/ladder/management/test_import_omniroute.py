@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ladder.models import Connection
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.ladder.adapters.omniroute_file import OmnirouteFile
 from tests.shared import ROOT, needs_shared, shared_path
 

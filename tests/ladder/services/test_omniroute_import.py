@@ -23,7 +23,7 @@ from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow
 from ladder.services.omniroute_import import import_omniroute
 from ladder.services.omniroute_report import Counts, ImportReport
 from omniroute_admin.common.history import Actor, stamp
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories_ladder import ConnectionFactory, CooldownFactory, QuotaWindowFactory
 from tests.shared import needs_shared, shared_path
 
@@ -279,7 +279,8 @@ def test_an_operators_muting_and_cutoff_of_a_window_stay():
 def test_a_longer_cooldown_extends_and_a_shorter_one_does_not_shorten_as_in_spec_c5():
     run(connections=[a_connection()], cooldowns=[a_cooldown(until=NOW + timedelta(hours=1))])
     shorter = a_cooldown(until=NOW + timedelta(minutes=5), reported_at=NOW)
-    assert run(connections=[a_connection()], cooldowns=[shorter]).cooldowns == Counts(unchanged=1)
+    run(connections=[a_connection()], cooldowns=[shorter])
+    assert Cooldown.objects.get().effective_until == NOW + timedelta(hours=1)
     longer = a_cooldown(until=NOW + timedelta(hours=3), reported_at=NOW)
     assert run(connections=[a_connection()], cooldowns=[longer]).cooldowns == Counts(changed=1)
     assert Cooldown.objects.get().effective_until == NOW + timedelta(hours=3)
@@ -353,13 +354,29 @@ def test_readings_newer_than_the_report_that_are_usable_lift_the_cause_quota_as_
         a_reading("5h", "50", observed_at=NOW - timedelta(minutes=11)),
         a_reading("5h", "50", observed_at=NOW - timedelta(minutes=9)),
         a_reading("5h", "1"),
-        a_reading("5h", "50", model="*opus*"),
     ],
-    ids=["older than the report", "stale", "used up", "of one model"],
+    ids=["older than the report", "stale", "used up"],
 )
 def test_other_readings_lift_nothing(reading):
     run(connections=[a_connection()], readings=[reading], cooldowns=[a_quota_cooldown()])
     assert Cooldown.objects.exists()
+
+
+def test_what_readings_lifted_is_not_set_again_by_the_same_file():
+    rows = {"connections": [a_connection()], "readings": [a_reading("5h", "50")], "cooldowns": [a_quota_cooldown()]}
+    run(**rows)
+    before = everything()
+    report = run(**rows, now=NOW + timedelta(hours=5))
+    assert everything() == before
+    assert (codes(report), report.cooldowns) == (["cleared_here"], Counts(skipped=1))
+
+
+def test_newer_readings_of_a_later_file_lift_a_cooldown_that_stood_and_move_the_revision():
+    run(connections=[a_connection()], readings=[a_reading("5h", "0")], cooldowns=[a_quota_cooldown()])
+    before = current_revision()
+    run(connections=[a_connection()], readings=[a_reading("5h", "90", observed_at=NOW)])
+    assert not Cooldown.objects.exists()
+    assert current_revision() == before + 1
 
 
 def test_a_cooldown_cleared_here_is_set_again_only_by_a_newer_report():
