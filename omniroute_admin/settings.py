@@ -141,6 +141,9 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "omniroute_admin.common.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+# A reason may be a page long; the package's own column ends at 100 characters.
+SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
+
 SPECTACULAR_SETTINGS = {
     "TITLE": "omniroute_admin",
     "DESCRIPTION": "Control plane for subscription-first routing: pools for routers, live quota, spend, and why.",

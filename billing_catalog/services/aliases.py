@@ -20,7 +20,6 @@ from omniroute_admin.common.errors import field
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 
-LONGEST_REASON = 100
 """What a history row holds of a reason, in characters."""
 
 NAMED_AT_MOST = 20
@@ -93,7 +92,7 @@ def _check(*, values: AliasValues, but: ProviderAlias | None) -> None:
 
 
 def _rewrite(*, alias: ProviderAlias, actor: Actor, reason: str, now: datetime) -> None:
-    reason = reason or f"{alias.alias} is an alias of {alias.provider}"[:LONGEST_REASON]
+    reason = reason or f"{alias.alias} is an alias of {alias.provider}"
     for model in _models_with_providers():
         for name in provider_fields(model=model):
             rows = list(model._default_manager.filter(**{name: alias.alias}).order_by("pk"))

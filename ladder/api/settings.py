@@ -18,6 +18,7 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
 from omniroute_admin.common.core.numbers import decimal_text, usd_text
+from omniroute_admin.common.history import LONGEST_REASON
 from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
 from omniroute_admin.common.selectors.revision import read_snapshot
 
@@ -56,7 +57,7 @@ class SettingsDocument(s.Serializer):
     max_reading_age_seconds = s.IntegerField(min_value=10, max_value=3600)
     tier_thresholds = ThresholdsDocument()
     rung_budgets = BudgetsDocument()
-    reason = s.CharField(write_only=True, required=False, allow_blank=True, max_length=100)
+    reason = s.CharField(write_only=True, required=False, allow_blank=True, max_length=LONGEST_REASON)
 
 
 class OmnirouteBudgetsDocument(s.Serializer):

@@ -16,6 +16,8 @@ from ladder.core.values import Budget, Connection, Grouping, LadderSettings, Quo
 
 _RUNG_OF_TIER = {Tier.FREE: Rung.FREE, Tier.CHEAP: Rung.CHEAP, Tier.PREMIUM: Rung.PREMIUM}
 _RUNG_OF_BILLING = {Billing.SUBSCRIPTION: Rung.SUBSCRIPTION, Billing.KEYLESS: Rung.KEYLESS}
+
+
 class Account(msgspec.Struct, frozen=True):
     """A connection with what the catalogue says of it."""
 

@@ -1,22 +1,28 @@
 """The pages and the live address, without a browser (SPEC 5, 1)."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
 from django.db import connection as database
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.views.defaults import permission_denied, server_error
 
 from ladder.core.ids import POOL_IDS
 from ladder.models import Connection
 from ladder.templatetags.console import NAVIGATION
 from omniroute_admin.common import clock
 from omniroute_admin.common.services.revision import deciding_write
-from tests.browser.fleet import make_connection, make_fleet
+from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
 
 pytestmark = pytest.mark.django_db
+MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -97,6 +103,41 @@ def test_a_poll_sends_only_the_regions_that_changed(operator: Client, fleet: Non
 def test_a_poll_with_a_token_that_is_none_gets_everything(operator: Client, fleet: None, token: str) -> None:
     html = operator.get("/live/ladder", {"v": token}).content.decode()
     assert len(re.findall("hx-swap-oob", html)) == 8
+
+
+@pytest.mark.parametrize("path", ["/live/ladder", "/live/ladder?show=pool&pool=auto/subscription"])
+def test_a_picture_ends_by_itself_when_a_reading_ages_out(operator: Client, path: str) -> None:
+    """P9: without any write the answer changes at valid_until, and the page with it."""
+    with time_machine.travel(MOMENT, tick=False) as moment:
+        make_catalogue()
+        make_connection("codex", "c1", "oauth", (Window("5h", "50", 60, 0),), now=clock.now())
+        join = "&" if "?" in path else "?"
+        token = token_in(operator.get(path).content.decode())
+        moment.shift(180)
+        assert operator.get(f"{path}{join}v={token}").status_code == 204
+        moment.shift(timedelta(microseconds=1))
+        answer = operator.get(f"{path}{join}v={token}")
+        assert answer.status_code == 200
+        assert "quota_" in answer.content.decode()
+
+
+def test_a_clock_stepped_back_draws_the_picture_anew(operator: Client, fleet: None) -> None:
+    """SPEC 6."""
+    with time_machine.travel(MOMENT, tick=False) as moment:
+        token = token_in(operator.get("/").content.decode())
+        moment.shift(-60)
+        answer = operator.get("/live/ladder", {"v": token})
+        assert answer.status_code == 200
+        assert operator.get("/live/ladder", {"v": token_in(answer.content.decode())}).status_code == 204
+
+
+def test_a_candidate_of_many_connections_names_some_and_counts_the_rest(operator: Client, fleet: None) -> None:
+    now = clock.now()
+    for number in range(30):
+        make_connection("deepseek", f"more-{number:02}", "apikey", now=now)
+    html = operator.get("/pools/auto/thrifty").content.decode()
+    assert "and 19 more" in html
+    assert "9 candidates, 40 pairs" in html
 
 
 def test_a_filter_that_is_no_word_is_left_out(operator: Client, fleet: None) -> None:
@@ -207,3 +248,20 @@ def test_signing_in_never_leads_to_another_site(client: Client, django_user_mode
         "/login", {"username": "jonas", "password": "a-good-password", "next": "https://evil.example/"}
     )
     assert answer["Location"] == "/"
+
+
+def test_every_failure_has_a_page_in_the_same_look(operator: Client, rf: RequestFactory) -> None:
+    request = rf.get("/")
+    request.user = AnonymousUser()
+    pages = {
+        404: operator.get("/nowhere"),
+        403: permission_denied(request, PermissionDenied()),
+        500: server_error(request),
+    }
+    strict = Client(enforce_csrf_checks=True)
+    pages_and_forms = [*pages.items(), (403, strict.post("/login", {"username": "x", "password": "y"}))]
+    for status, answer in pages_and_forms:
+        html = answer.content.decode()
+        assert answer.status_code == status
+        assert "css/console.css" in html
+        assert '<h1 id="h-problem">' in html
