@@ -13,6 +13,15 @@ REASON_CODES = [code.value for code in Code]
 EMPTY_CODES = [code.value for code in EmptyCode]
 
 
+IF_MATCH = OpenApiParameter(
+    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="An entity tag; 412 where it has changed."
+)
+REASON = OpenApiParameter("reason", OpenApiTypes.STR, description="Why; goes to the history.")
+PROVIDER = OpenApiParameter(
+    "provider", OpenApiTypes.STR, description="Needed for noauth, which each provider has one of."
+)
+
+
 def words(enum: type) -> list[str]:
     """Return the words of an enum."""
     return [word.value for word in enum]  # type: ignore[attr-defined]

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ladder.api.documents import percent, usd, words
+from ladder.api.documents import IF_MATCH, REASON, percent, usd, words
 from ladder.core.values import Period, Weekday
 from ladder.selectors.settings import BudgetSettings, StoredSettings, read_stored_settings
 from ladder.services.settings import OmnirouteSettings, SettingsChanges, from_omniroute, update_settings
@@ -135,7 +135,12 @@ class SettingsView(APIView):
         with read_snapshot():
             return _answer(settings_document(read_stored_settings()))
 
-    @extend_schema(operation_id="settings_change", request=SettingsDocument(partial=True), responses=SettingsDocument)
+    @extend_schema(
+        operation_id="settings_change",
+        parameters=[IF_MATCH],
+        request=SettingsDocument(partial=True),
+        responses=SettingsDocument,
+    )
     def patch(self, request: Request) -> HttpResponse:
         """Change settings, merged per field and per rung; `reason` goes to the history."""
         changes = decode(body=read_body(request._request), decoder=_CHANGES)
@@ -164,7 +169,7 @@ class OmnirouteSettingsView(APIView):
         operation_id="settings_import",
         request=OmnirouteDocument,
         responses=OmnirouteDocument,
-        parameters=[OpenApiParameter("reason", str, description="Why; goes to the history.")],
+        parameters=[IF_MATCH, REASON],
     )
     def put(self, request: Request) -> HttpResponse:
         """Import settings. What is left out stays, but a rung that `rungBudgetUsd` does not name has no budget then."""

@@ -8,7 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ladder.api.connections import PROVIDER, connection_at
+from ladder.api.connections import connection_at
+from ladder.api.documents import IF_MATCH, PROVIDER
 from ladder.api.serializers import WindowSerializer
 from ladder.models import QuotaWindow
 from ladder.selectors.connections import known_connections
@@ -62,7 +63,7 @@ class WindowView(_WindowsOfConnection):
         """Return the window."""
         return self._judged(self._window(window))
 
-    @extend_schema(operation_id="windows_change", parameters=[PROVIDER])
+    @extend_schema(operation_id="windows_change", parameters=[PROVIDER, IF_MATCH])
     def patch(self, request: Request, connection_id: str, window: str) -> Response:
         """Mute the window or give it a cutoff of its own, in percent remaining (null: that of the settings)."""
         with deciding_write():
