@@ -249,3 +249,17 @@ def test_the_windows_of_a_keyless_path_that_only_telemetry_spoke_of_can_be_seen(
     QuotaWindowFactory(connection=ConnectionFactory(noauth=True, provider="groq", is_implied=True))
     assert router.get(f"{ADDRESS}/noauth/windows?provider=groq").json()["count"] == 1
     assert pointers(router.get(f"{ADDRESS}/noauth/windows")) == {"/provider"}
+
+
+def test_marking_exhausted_is_one_call_with_or_without_a_body_q2(router, window):
+    address = f"{ONE}/mark-exhausted"
+    marked = router.post(address, {"window": "session (5h)/a", "reset_at": "2026-08-22T17:00:00Z", "reason": "seen"})
+    assert [(row["verdict"], row["reset_at"]) for row in marked.json()["windows"]] == [
+        ("exhausted", "2026-08-22T17:00:00Z")
+    ]
+    assert QuotaWindow.history.latest("history_id").history_change_reason == "seen"
+    assert router.post(address, "").status_code == 200
+    assert pointers(router.post(address, {"window": "", "colour": 1})) == {"/colour"}
+    assert pointers(router.post(address, {"window": ""})) == {"/window"}
+    assert router.post(f"{ADDRESS}/nobody/mark-exhausted", {}).status_code == 404
+    assert make_router("connections:read").post(address, {}).status_code == 403
