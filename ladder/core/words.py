@@ -54,8 +54,9 @@ def describe(*, snapshot: "Snapshot", provider: str, connection_id: str | None, 
     if reason.code in _FIXED:
         return _fixed(provider, connection_id, known, reason.code)
     name = f"{provider}/{connection_id}"
-    if reason.code is Code.COOLDOWN:
-        return f"{name} is in cooldown" + ("" if reason.returns_at else " until it is cleared")
+    if reason.resting is not None:
+        end = " until it is cleared" if reason.resting.until is None else ""
+        return f"{name} is in cooldown ({reason.resting.cause}){end}"
     if known is None or reason.window is None:
         return f"no quota reading for {name}: send POST /api/v1/telemetry/readings"
     window = next((one for one in known.connection.windows if one.window == reason.window), None)
