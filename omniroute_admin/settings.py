@@ -159,10 +159,10 @@ SPECTACULAR_SETTINGS = {
     # Words that several fields share have one name in the schema.
     "ENUM_NAME_OVERRIDES": {
         "RungWord": "ladder.api.documents.RUNGS",
-        "ReasonCode": "ladder.core.reasons.Code",
-        "OverageWord": "billing_catalog.core.values.Overage",
-        "BillingWord": "billing_catalog.core.values.Billing",
-        "EmptyReason": "ladder.core.reasons.EmptyCode",
+        "ReasonCode": "ladder.api.documents.REASON_CODES",
+        "EmptyReason": "ladder.api.documents.EMPTY_CODES",
+        "OverageWord": "billing_catalog.choices.OVERAGE_CHOICES",
+        "BillingWord": "billing_catalog.choices.BILLING_CHOICES",
     },
 }
 

@@ -9,6 +9,8 @@ from ladder.core.reasons import Code, EmptyCode, Family
 from ladder.core.values import Grouping, MixedRungs, Rung
 
 RUNGS = [rung.word for rung in Rung]
+REASON_CODES = [code.value for code in Code]
+EMPTY_CODES = [code.value for code in EmptyCode]
 
 
 def words(enum: type) -> list[str]:
@@ -66,7 +68,7 @@ class ExclusionDocument(s.Serializer):
     connection_id = s.CharField(allow_null=True)
     ref = s.CharField(allow_null=True)
     rung = s.ChoiceField(RUNGS, allow_null=True)
-    code = s.ChoiceField(words(Code))
+    code = s.ChoiceField(REASON_CODES)
     family = s.ChoiceField(words(Family))
     window = s.CharField(allow_null=True)
     detail = s.CharField()
@@ -76,7 +78,7 @@ class ExclusionDocument(s.Serializer):
 class EmptyDocument(s.Serializer):
     """Why a pool is empty, and when it may not be."""
 
-    code = s.ChoiceField(words(EmptyCode))
+    code = s.ChoiceField(EMPTY_CODES)
     detail = s.CharField()
     returns_at = s.DateTimeField(allow_null=True)
 
@@ -86,7 +88,7 @@ class StandingDocument(s.Serializer):
 
     in_ = s.BooleanField()
     rung = s.ChoiceField(RUNGS, allow_null=True)
-    code = s.ChoiceField(words(Code), allow_null=True)
+    code = s.ChoiceField(REASON_CODES, allow_null=True)
 
     def get_fields(self) -> dict[str, s.Field]:
         """Return the fields under the names they have on the wire."""

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, ProviderAlias, TierOverride
+from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.keys import create_key
-from omniroute_admin.common.services.revision import current_revision
 from tests.billing_catalog.acting import ACTOR, NOW
 from tests.factories import (
     BillingEntryFactory,
