@@ -167,7 +167,7 @@ def _reason_in_pool(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs,
         return Reason(Code.LOWER_RUNG_SERVES)
     if outcome.reason.code.family is Family.NEVER:
         return outcome.reason
-    return Reason(outcome.reason.code, outcome.reason.window, None)
+    return msgspec.structs.replace(outcome.reason, returns_at=None)
 
 
 def _left_out(
@@ -233,10 +233,8 @@ def _emptiness(snapshot: Snapshot, pool_id: PoolId, left_out: Sequence[LeftOut])
     known = [at for at in for_now if at is not None]
     returns_at = min(known) if known and len(known) == len(for_now) else None
     first = min(left_out, key=lambda left: _urgency(left.reason), default=None)
-    detail = describe_emptiness(code=code)
-    if first is not None:
-        detail += " " + _explain(snapshot, first).detail
-    return Empty(code.value, detail, returns_at)
+    why = None if first is None or first.reason.code is Code.NO_CONNECTIONS else _explain(snapshot, first).detail
+    return Empty(code.value, describe_emptiness(code=code, why=why, is_anything_listed=bool(left_out)), returns_at)
 
 
 def _urgency(reason: Reason) -> tuple[bool, int]:
