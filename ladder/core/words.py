@@ -37,6 +37,7 @@ _FIXED = {
     Code.OVERAGE_NOT_HARD_STOP: "the plan of {connection} may bill past its allowance (overage {overage})",
     Code.RUNG_NOT_IN_POOL: "only what cannot bill is in this pool: {connection} is {billing}",
     Code.RUNG_DISABLED: "the budget of the rung is 0: the rung is off",
+    Code.COOLDOWN: "{connection} is in cooldown: DELETE /api/v1/connections/{connection_id}/cooldown ends it",
     Code.BREAKER_OPEN: "the breaker of {provider} is open",
     Code.BUDGET_SPENT: "the budget of the rung is spent",
     Code.LOWER_RUNG_SERVES: "a lower rung serves",
@@ -56,8 +57,6 @@ def describe(*, snapshot: "Snapshot", provider: str, connection_id: str | None, 
     if reason.code in _FIXED:
         return _fixed(provider, connection_id, known, reason.code)
     name = f"{provider}/{connection_id}"
-    if reason.code is Code.COOLDOWN:
-        return f"{name} is in cooldown" + ("" if reason.returns_at else " until it is cleared")
     if known is None or reason.window is None:
         return f"no quota reading for {name}: send POST /api/v1/telemetry/readings"
     window = next((one for one in known.connection.windows if one.window == reason.window), None)
