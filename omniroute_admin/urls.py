@@ -1,15 +1,26 @@
 """Every address of the product."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from ladder.api.pools import ModelListView
 from omniroute_admin import health
+from omniroute_admin.common.openapi import DocsView, SchemaView
+
+handler404 = "omniroute_admin.common.problems.page_not_found"
+handler500 = "omniroute_admin.common.problems.server_error"
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("billing_catalog.api.urls")),
     path("api/v1/", include("ladder.api.urls")),
     path("v1/models", ModelListView.as_view(), name="models"),
+    path("api/schema/", SchemaView.as_view(), name="schema"),
+    path("api/docs/", DocsView.as_view(), name="docs"),
+    path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("", include("ladder.urls")),
 ]

@@ -8,17 +8,19 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.utils.module_loading import import_string
 
 from tests.postgres import NoPostgresError, postgres_url
 
-if "DJANGO_SETTINGS_MODULE" in os.environ:
+# Workers of a parallel run inherit the settings that this file made in the process that started them.
+if "DJANGO_SETTINGS_MODULE" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests make their own settings before Django reads them")
 
 VAR_DIR = Path(tempfile.mkdtemp(prefix="omniroute-tests-"))
@@ -48,15 +50,13 @@ FOREIGN = [
     "TRUST_PROXY",
 ]
 
-
-def _forget_snapshot() -> None:
-    from ladder.selectors.state import forget_snapshot
-
-    forget_snapshot()
-
-
-CLEAR_BEFORE_EACH_TEST: list[Callable[[], None]] = [_forget_snapshot]
-"""Called before every test: what a process remembers between requests must not reach the next test."""
+CLEAR_BEFORE_EACH_TEST = [
+    "ladder.selectors.state.forget_snapshot",
+    "omniroute_admin.common.selectors.keys.forget_keys",
+    "omniroute_admin.common.services.key_use.forget_uses",
+]
+"""Functions called before every test: what a process remembers between requests must not reach the next test, whose
+database counts its revisions and ids from the same number."""
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup", "database"}
 
@@ -92,10 +92,8 @@ def _uses_database(metafunc: pytest.Metafunc) -> bool:
 
 
 def _databases_of(metafunc: pytest.Metafunc) -> list[str]:
-    chosen = metafunc.config.getoption("--database")
-    wanted = ["sqlite", "postgres"] if chosen == "both" else [chosen]
-    only = [name for name in ("sqlite", "postgres") if metafunc.definition.get_closest_marker(name)]
-    return [name for name in wanted if not only or name in only]
+    both = ["sqlite", "postgres"]
+    return [name for name in both if metafunc.definition.get_closest_marker(name)] or both
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -106,6 +104,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database" not in metafunc.fixturenames:
         metafunc.fixturenames.append("database")
     metafunc.parametrize("database", _databases_of(metafunc), indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the database that was not chosen; that is a choice and no skip."""
+    chosen = config.getoption("--database")
+    if chosen == "both":
+        return
+    left_out = [item for item in items if _database_of(item) not in {None, chosen}]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _database_of(item: pytest.Item) -> str | None:
+    spec = getattr(item, "callspec", None)
+    return spec.params.get("database") if spec else None
 
 
 def _skips_fail(config: pytest.Config) -> bool:
@@ -205,10 +219,5 @@ def database_url(transactional_db: None, database: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _forget_what_the_process_remembers() -> None:
-    from omniroute_admin.common.selectors.keys import forget_keys
-    from omniroute_admin.common.services.key_use import forget_uses
-
-    forget_keys()
-    forget_uses()
-    for clear in CLEAR_BEFORE_EACH_TEST:
-        clear()
+    for path in CLEAR_BEFORE_EACH_TEST:
+        import_string(path)()

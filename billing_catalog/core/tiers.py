@@ -63,8 +63,11 @@ def _tier_of_price(*, index: TierIndex, provider: str, price: Decimal | None) ->
 
 def current_price(*, prices: Sequence[Price], at: datetime) -> Price | None:
     """Return the price row of one (provider, model) valid at an instant; of several the latest start wins."""
-    valid = [row for row in prices if _is_valid(row, at)]
-    return max(valid, key=lambda row: row.effective_from, default=None)
+    found: Price | None = None
+    for row in prices:
+        if _is_valid(row, at) and (found is None or row.effective_from > found.effective_from):
+            found = row
+    return found
 
 
 def _is_valid(row: Price, at: datetime) -> bool:
@@ -73,5 +76,10 @@ def _is_valid(row: Price, at: datetime) -> bool:
 
 def price_boundaries(*, prices: Iterable[Price], after: datetime) -> list[datetime]:
     """Return, in order, the instants later than `after` at which one of the prices starts or ends (P9)."""
-    instants = {row.effective_from for row in prices} | {row.effective_to for row in prices if row.effective_to}
-    return sorted(instant for instant in instants if instant > after)
+    instants = set()
+    for row in prices:
+        if row.effective_from > after:
+            instants.add(row.effective_from)
+        if row.effective_to is not None and row.effective_to > after:
+            instants.add(row.effective_to)
+    return sorted(instants)

@@ -26,6 +26,7 @@ Percent = Annotated[Decimal, decimal_meta(ge=0, le=100)]
 Usd = Annotated[Decimal, decimal_meta(ge=0)]
 SignedUsd = Annotated[Decimal, decimal_meta()]
 Instant = Annotated[datetime, Meta(tz=True)]
+BudgetRung = Literal["cheap", "premium"]
 Globs = Annotated[list[Text], Meta(max_length=200)]
 
 _EARLIEST, _LATEST = 1970, 9998
@@ -72,7 +73,7 @@ class SettingsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exit_cutoff_percent: Percent | UnsetType = UNSET
     reentry_min_remaining_percent: Percent | UnsetType = UNSET
     max_reading_age_seconds: Annotated[int, Meta(ge=10, le=3600)] | UnsetType = UNSET
-    rung_budget_usd: dict[Literal["cheap", "premium"], Usd | None] | UnsetType = UNSET
+    rung_budget_usd: dict[BudgetRung, Usd | None] | UnsetType = UNSET
 
 
 class CatalogBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,7 +176,7 @@ class EvaluateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     breakers: Annotated[list[BreakerBody], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
     tiers: dict[str, Tier] | UnsetType = UNSET
     capabilities: dict[str, Annotated[list[Text], Meta(max_length=100)]] | UnsetType = UNSET
-    rung_spend_usd: dict[Literal["cheap", "premium"], SignedUsd | None] | UnsetType = UNSET
+    rung_spend_usd: dict[BudgetRung, SignedUsd | None] | UnsetType = UNSET
 
     def problems(self) -> Iterable[FieldError]:
         """Yield what is wrong across the fields: the keys of the maps, and an instant no budget window can hold."""

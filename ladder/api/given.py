@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billing_catalog.core.values import CatalogRow
-from ladder.api.bodies import CooldownBody, EvaluateBody, QuotaBody
+from ladder.api.bodies import BudgetRung, CooldownBody, EvaluateBody, QuotaBody
 from ladder.core.values import Candidate, Connection, Cooldown, LadderSettings, Rung, Window
 from ladder.core.whatif import Given, Key
 from omniroute_admin.common.core.names import NOAUTH, canonical_name
@@ -21,7 +21,7 @@ Resolve = Callable[[str], str]
 """Resolves a provider's name: case, blanks, alias."""
 
 _SETTINGS = ("exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds")
-_BUDGET_RUNGS = {"cheap": Rung.CHEAP, "premium": Rung.PREMIUM}
+_BUDGET_RUNGS: dict[BudgetRung, Rung] = {"cheap": Rung.CHEAP, "premium": Rung.PREMIUM}
 
 
 def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> list[Candidate]:
@@ -99,7 +99,7 @@ def _given(mapping: dict[str, T] | UnsetType) -> dict[str, T]:
     return {} if isinstance(mapping, UnsetType) else mapping
 
 
-def _by_rung(mapping: Mapping[str, Decimal | None] | UnsetType) -> dict[Rung, Decimal | None]:
+def _by_rung(mapping: Mapping[BudgetRung, Decimal | None] | UnsetType) -> dict[Rung, Decimal | None]:
     return {} if isinstance(mapping, UnsetType) else {_BUDGET_RUNGS[word]: usd for word, usd in mapping.items()}
 
 

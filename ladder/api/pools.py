@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ladder.api import documents
+from ladder.api import documents, documents_evaluate, documents_state
 from ladder.api.answers import ENCODER, pool_response
 from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER
 from ladder.api.given import are_settings_full, resolve_candidates, settings_of, to_given
@@ -49,7 +49,7 @@ class PoolListView(APIView):
 
     required_scopes = {"GET": "pools:read"}
 
-    @extend_schema(operation_id="pools_list", responses=documents.PoolLines)
+    @extend_schema(operation_id="pools_list", responses=documents_state.PoolLines)
     def get(self, request: Request) -> HttpResponse:
         """List the pools."""
         flags(request.query_params, ())
@@ -91,7 +91,9 @@ class EvaluateView(APIView):
 
     required_scopes = {"POST": "pools:read"}
 
-    @extend_schema(operation_id="evaluate", request=documents.EvaluateRequest, responses=documents.POOL_ANSWERS)
+    @extend_schema(
+        operation_id="evaluate", request=documents_evaluate.EvaluateRequest, responses=documents.POOL_ANSWERS
+    )
     def post(self, request: Request) -> HttpResponse:
         """Answer as the pool would, and say what would move."""
         refuse(unknown_parameters(request.query_params, ()))
@@ -137,7 +139,7 @@ class OccupancyView(APIView):
 
     required_scopes = {"GET": "pools:read"}
 
-    @extend_schema(operation_id="occupancy", responses=documents.Occupancy)
+    @extend_schema(operation_id="occupancy", responses=documents_state.Occupancy)
     def get(self, request: Request) -> HttpResponse:
         """Answer with the rungs, how many connections serve on each, and the budgets."""
         flags(request.query_params, ())

@@ -19,7 +19,8 @@ def settle(*, decide: Callable[[datetime], T], instants: Iterable[datetime], now
     `instants` are all those at which it could; NEVER where none of them changes anything.
     """
     present = decide(now)
-    for instant in sorted({instant for instant in instants if instant > now}):
+    later = {instant for instant in instants if instant > now}
+    for instant in sorted(later):
         if decide(instant) != present:
             return present, instant
     return present, NEVER

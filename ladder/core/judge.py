@@ -11,12 +11,11 @@ from ladder.core.cooldown import acting_cooldown
 from ladder.core.instants import NEVER, settle
 from ladder.core.money import is_off, is_spent, money_instants, reopens_at
 from ladder.core.quota import counting_windows, judge_windows, quota_instants
-from ladder.core.reasons import Code
+from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import PAID_RUNGS, Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
 
 _RUNG_OF_TIER = {Tier.FREE: Rung.FREE, Tier.CHEAP: Rung.CHEAP, Tier.PREMIUM: Rung.PREMIUM}
 _RUNG_OF_BILLING = {Billing.SUBSCRIPTION: Rung.SUBSCRIPTION, Billing.KEYLESS: Rung.KEYLESS}
-_ORDER = {code: place for place, code in enumerate(Code)}
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -99,7 +98,7 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
 
 
 def _without_return(reason: Reason | None) -> Reason | None:
-    return None if reason is None else Reason(reason.code, reason.window)
+    return None if reason is None else msgspec.structs.replace(reason, returns_at=None)
 
 
 def _never(account: Account, under: Circumstances, rung: Rung) -> Code | None:
@@ -170,7 +169,7 @@ def _first_reason(reasons: list[Reason]) -> Reason | None:
     """Return the one reason told: the first code (P8), the binding window, the latest return of all that apply."""
     if not reasons:
         return None
-    first = min(reasons, key=lambda reason: _ORDER[reason.code])
+    first = min(reasons, key=lambda reason: PRECEDENCE[reason.code])
     window = next((reason.window for reason in reasons if reason.window is not None), None)
     return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]))
 

@@ -272,6 +272,8 @@ def _place(
 
 
 def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) -> _Standing:
+    if not under.model:
+        return _Standing(Reason(Code.NO_MODELS), State.OFF)
     reason = judge_pair(account=account, under=under, now=at).reason
     if reason is not None:
         return _Standing(reason, _STATE_OF_CODE.get(reason.code, State.OFF))

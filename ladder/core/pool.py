@@ -8,7 +8,7 @@ import msgspec
 from ladder.core.ids import PoolId
 from ladder.core.instants import NEVER
 from ladder.core.judge import PairOutcome, Reason
-from ladder.core.reasons import Code, EmptyCode, Family
+from ladder.core.reasons import PRECEDENCE, Code, EmptyCode, Family
 from ladder.core.snapshot import Placed, Snapshot, Split
 from ladder.core.values import (
     Candidate,
@@ -255,12 +255,10 @@ def _emptiness(snapshot: Snapshot, pool_id: PoolId, left_out: Sequence[LeftOut])
     known = [at for at in for_now if at is not None]
     returns_at = min(known) if known and len(known) == len(for_now) else None
     first = min(left_out, key=lambda left: _urgency(left.reason), default=None)
-    detail = describe_emptiness(code=code)
-    if first is not None:
-        detail += " " + _explain(snapshot, first).detail
-    return Empty(code.value, detail, returns_at)
+    why = None if first is None or first.reason.code is Code.NO_CONNECTIONS else _explain(snapshot, first).detail
+    return Empty(code.value, describe_emptiness(code=code, why=why, is_anything_listed=bool(left_out)), returns_at)
 
 
 def _urgency(reason: Reason) -> tuple[bool, int]:
     """Order reasons so that the one an operator can mend soonest is told first: for now before never."""
-    return reason.code.family is Family.NEVER, list(Code).index(reason.code)
+    return reason.code.family is Family.NEVER, PRECEDENCE[reason.code]

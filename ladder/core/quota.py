@@ -8,7 +8,7 @@ import msgspec
 
 from billing_catalog.core.globs import glob_matches
 from ladder.core.instants import TICK, shift
-from ladder.core.reasons import Code
+from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import Combine, LadderSettings, QuotaVerdict, ReadingStatus, Window
 
 
@@ -78,10 +78,13 @@ def _judge_percent(*, window: Window, percent: Decimal, settings: LadderSettings
 
 
 def counting_windows(*, windows: Iterable[Window], model: str) -> tuple[Window, ...]:
-    """Return the windows that count for a model: not muted, still reported, in scope (Q6)."""
+    """Return the windows that count for a model: not muted, still reported, in scope (Q6).
+
+    They come by name, so that of two that bind alike the same one is told in whatever order they are kept.
+    """
     return tuple(
         window
-        for window in windows
+        for window in sorted(windows, key=lambda window: window.window)
         if window.is_reported
         and not window.is_muted
         and (window.model is None or glob_matches(pattern=window.model, name=model))
@@ -130,11 +133,8 @@ def _join_limits(limits: list[QuotaJudgement]) -> QuotaJudgement:
     return QuotaJudgement(QuotaVerdict.USABLE)
 
 
-_ORDER = {code: place for place, code in enumerate(Code)}
-
-
 def _precedence(judged: QuotaJudgement) -> int:
-    return _ORDER[judged.code] if judged.code else -1
+    return PRECEDENCE[judged.code] if judged.code else -1
 
 
 def quota_instants(*, windows: Iterable[Window], settings: LadderSettings) -> list[datetime]:

@@ -41,6 +41,9 @@ class Code(StrEnum):
         return Family.FOR_NOW if self in _FOR_NOW else Family.NEVER
 
 
+PRECEDENCE = {code: place for place, code in enumerate(Code)}
+"""The place of each code in the order of P8."""
+
 _FOR_NOW = frozenset(list(Code)[list(Code).index(Code.BREAKER_OPEN) :])
 
 

@@ -120,6 +120,7 @@ class Snapshot:
         self._latest = _ALWAYS
         self._placed: dict[tuple[Grouping, str | None], dict[tuple[str, str], Placed]] = {}
         self._scopes: dict[tuple[object, ...], Scope] = {}
+        self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
         self._inventory: Inventory | None = None
 
     def move_to(self, now: datetime) -> None:
@@ -162,6 +163,13 @@ class Snapshot:
 
     def tier_of(self, *, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
         """Return the economic tier (T) and the instant at which it changes by itself."""
+        known = self._tier_memory.get((provider, model))
+        if known is None or known[1] <= now:
+            _bound(self._tier_memory)
+            known = self._tier_memory[provider, model] = self._work_out_tier(provider, model, now)
+        return known
+
+    def _work_out_tier(self, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
         said = self.facts.tiers.get((provider, model))
         if said is not None:
             return said, NEVER
@@ -178,6 +186,7 @@ class Snapshot:
         )
 
     def _ability_of(self, provider: str, model: str, capability: str | None, now: datetime) -> tuple[bool, datetime]:
+        """Return whether a model is known to have what a category needs (I), and until when that is so."""
         if capability is None:
             return True, NEVER
         said = self.facts.capabilities.get((provider, model))
@@ -185,7 +194,7 @@ class Snapshot:
             return capability in said, NEVER
         prices = self._prices.get((provider, model), [])
         return settle(
-            decide=lambda at: _is_able(current_price(prices=prices, at=at), capability),
+            decide=lambda at: capability in _capabilities(current_price(prices=prices, at=at)),
             instants=price_boundaries(prices=prices, after=now),
             now=now,
         )
@@ -232,6 +241,7 @@ class Snapshot:
 
     def _stored_inventory(self, models: list[tuple[str, str]], change_at: datetime) -> Inventory:
         stored = [one for one in self.facts.connections if not one.is_implied]
+        stored.sort(key=lambda one: (one.provider, one.connection_id))
         ids: dict[str, list[str]] = {}
         for one in stored:
             ids.setdefault(one.provider, []).append(one.connection_id)
@@ -266,8 +276,8 @@ def _input_price(price: Price | None) -> Decimal | None:
     return None if price is None else price.input_usd_per_million
 
 
-def _is_able(price: Price | None, capability: str) -> bool:
-    return price is not None and capability in price.capabilities
+def _capabilities(price: Price | None) -> frozenset[str]:
+    return frozenset() if price is None else price.capabilities
 
 
 def _asks_ability(outcome: PairOutcome) -> bool:

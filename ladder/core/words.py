@@ -18,11 +18,9 @@ _EMPTY = {
     EmptyCode.NO_USABLE_PLAN: "No plan that stops hard is verified usable.",
     EmptyCode.ALL_EXHAUSTED: "No connection can serve on any rung.",
     EmptyCode.NO_FREE_CAPACITY: "No keyless or verified free connection can serve.",
-    EmptyCode.NO_CANDIDATES: (
-        "There is no candidate: send candidates, or store connections (manage.py import_omniroute) and prices "
-        "(manage.py sync_prices)."
-    ),
+    EmptyCode.NO_CANDIDATES: "There is no candidate.",
 }
+_STORE = "store connections (POST /api/v1/connections or manage.py import_omniroute)"
 
 _FIXED = {
     Code.NO_CONNECTIONS: "no connection is listed for {provider}: add one on the connections page or in the request",
@@ -37,7 +35,6 @@ _FIXED = {
     Code.OVERAGE_NOT_HARD_STOP: "the plan of {connection} may bill past its allowance (overage {overage})",
     Code.RUNG_NOT_IN_POOL: "only what cannot bill is in this pool: {connection} is {billing}",
     Code.RUNG_DISABLED: "the budget of the rung is 0: the rung is off",
-    Code.COOLDOWN: "{connection} is in cooldown: DELETE /api/v1/connections/{connection_id}/cooldown ends it",
     Code.BREAKER_OPEN: "the breaker of {provider} is open",
     Code.BUDGET_SPENT: "the budget of the rung is spent",
     Code.LOWER_RUNG_SERVES: "a lower rung serves",
@@ -57,15 +54,25 @@ def describe(*, snapshot: "Snapshot", provider: str, connection_id: str | None, 
     if reason.code in _FIXED:
         return _fixed(provider, connection_id, known, reason.code)
     name = f"{provider}/{connection_id}"
+    if reason.resting is not None:
+        end = " until it is cleared" if reason.resting.until is None else ""
+        return f"{name} is in cooldown ({reason.resting.cause}){end}"
     if known is None or reason.window is None:
         return f"no quota reading for {name}: send POST /api/v1/telemetry/readings"
     window = next((one for one in known.connection.windows if one.window == reason.window), None)
     return _quota_sentence(snapshot, name, window, reason) if window else f"{reason.window} of {name} is not usable"
 
 
-def describe_emptiness(*, code: EmptyCode) -> str:
-    """Return the first sentence on an empty pool."""
-    return _EMPTY[code]
+def describe_emptiness(*, code: EmptyCode, why: str | None, is_anything_listed: bool) -> str:
+    """Return the sentences on an empty pool: that it is empty, and the reason that is mended soonest.
+
+    `why` None is "no connection stands behind any candidate", or no candidate at all.
+    """
+    if why is not None:
+        return f"{_EMPTY[code]} {why[0].upper()}{why[1:]}."
+    if is_anything_listed:
+        return f"{_EMPTY[code]} No candidate has a connection: {_STORE}."
+    return f"{_EMPTY[code]} Send candidates, or {_STORE} and prices (manage.py sync_prices)."
 
 
 def _fixed(provider: str, connection_id: str | None, known: Account | None, code: Code) -> str:

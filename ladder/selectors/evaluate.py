@@ -9,7 +9,7 @@ from ladder.core.snapshot import Snapshot
 from ladder.core.values import Candidate, Facts, LadderSettings, Pool, PoolOptions
 from ladder.core.whatif import Change, Given, apply_given, find_changes, uses_stored
 from ladder.selectors.state import get_snapshot, read_facts
-from omniroute_admin.common.services.revision import read_snapshot
+from omniroute_admin.common.selectors.revision import read_snapshot
 
 
 def read_stored(*, at: datetime | None, now: datetime) -> Snapshot:

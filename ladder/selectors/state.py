@@ -23,7 +23,7 @@ from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
-from omniroute_admin.common.services.revision import read_snapshot
+from omniroute_admin.common.selectors.revision import read_snapshot
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -108,7 +108,8 @@ def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
 
 def read_breakers() -> dict[str, datetime]:
     """Read until when each provider's breaker is open."""
-    return dict(Breaker.objects.filter(open_until__isnull=False).values_list("provider", "open_until"))
+    rows = Breaker.objects.values_list("provider", "open_until")
+    return {provider: open_until for provider, open_until in rows if open_until is not None}
 
 
 def read_budgets(*, now: datetime) -> dict[Rung, Budget]:

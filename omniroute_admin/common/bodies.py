@@ -2,7 +2,8 @@
 
 A body is a `msgspec.Struct` with `forbid_unknown_fields=True`. Rules across fields stand in a method
 `problems(self) -> Iterable[FieldError]`, with pointers relative to the struct. Lists carry
-`Meta(max_length=MAX_ITEMS)`; a longer one is refused with 413. Decimals carry `decimal_meta(...)` for their bounds.
+`Meta(max_length=MAX_ITEMS)`; a longer one is refused with 413. Decimals carry `decimal_meta(...)` for their bounds,
+texts that only code can judge `check_meta(...)`.
 """
 
 from decimal import Decimal
@@ -15,10 +16,10 @@ from django.http import HttpRequest
 from django.http.request import UnreadablePostError
 
 from omniroute_admin.common.body_nodes import MAX_ITEMS, node_of
-from omniroute_admin.common.body_rules import decimal_meta
+from omniroute_admin.common.body_rules import check_meta, decimal_meta
 from omniroute_admin.common.errors import BadRequest, FieldError, MalformedJson, TooLarge
 
-__all__ = ["MAX_ITEMS", "check", "decimal_meta", "decode", "loads", "read_body", "refuse"]
+__all__ = ["MAX_ITEMS", "check", "check_meta", "decimal_meta", "decode", "loads", "read_body", "refuse"]
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from omniroute_admin.common.body_rules import bounds_in, decimal_problems, nul_problems
+from omniroute_admin.common.body_rules import bounds_in, checks_in, decimal_problems, nul_problems
 from omniroute_admin.common.body_types import is_union, parts, split, with_metas, words
 from omniroute_admin.common.errors import FieldError, TooLarge, escape_pointer
 
@@ -81,6 +81,24 @@ class DecimalNode(Node):
     def rules(self, value: Any) -> Iterable[FieldError]:
         """Return the bounds that the number breaks."""
         return decimal_problems(value, self.bounds)
+
+
+class CheckedNode(Node):
+    """A value with checks of its own (`check_meta`)."""
+
+    has_rules = True
+
+    @cached_property
+    def checks(self) -> Any:
+        """Return the checks that the annotation gives."""
+        return checks_in(split(self.annotation)[1])
+
+    def rules(self, value: Any) -> Iterable[FieldError]:
+        """Yield what the checks find."""
+        for check in self.checks:
+            detail = check(value)
+            if detail is not None:
+                yield FieldError(pointer="", detail=detail)
 
 
 class ItemsNode(Node):
@@ -295,6 +313,8 @@ def node_of(annotation: Any) -> Node:
         if metas:
             return StructNode(annotation)
         return _STRUCTS.setdefault(base, StructNode(base))
+    if base is str and checks_in(metas):
+        return CheckedNode(annotation)
     return _class_of(base)(annotation)
 
 

@@ -1,6 +1,6 @@
 """Rules on single decoded values that a type alone cannot say: bounds of decimals, characters of texts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -39,6 +39,17 @@ def decimal_meta(
     """
     bounds = DecimalBounds(ge=_decimal(ge), gt=_decimal(gt), le=_decimal(le), lt=_decimal(lt), places=places)
     return msgspec.Meta(extra={"decimal": bounds})
+
+
+def check_meta(check: Callable[[Any], str | None]) -> msgspec.Meta:
+    """Return a check of one value, to stand beside its type in `Annotated`: it tells what is wrong, or None."""
+    return msgspec.Meta(extra={"check": check})
+
+
+def checks_in(metas: tuple[Any, ...]) -> list[Callable[[Any], str | None]]:
+    """Return the checks among the annotations of a type."""
+    found = [(getattr(meta, "extra", None) or {}).get("check") for meta in metas]
+    return [check for check in found if check is not None]
 
 
 def bounds_in(metas: tuple[Any, ...]) -> DecimalBounds:

@@ -7,6 +7,9 @@ import msgspec
 from django.db import models
 from simple_history.models import HistoricalRecords
 
+LONGEST_REASON = 10_000
+"""Most characters of a reason that the history keeps: the edge refuses more, and `stamp` cuts what it is given."""
+
 
 class Actor(msgspec.Struct, frozen=True):
     """Who acts: a user (`user_id`) or a key or command, named in words; never a secret."""
@@ -33,5 +36,5 @@ def stamp(*, instance: Any, actor: Actor, reason: str, now: datetime) -> None:
     """Put who, why and when on an instance, for the history row that its next save or delete writes."""
     instance._history_user_id = actor.user_id
     instance._history_actor = actor.name
-    instance._change_reason = reason or None
+    instance._change_reason = reason[:LONGEST_REASON] or None
     instance._history_date = now

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
@@ -12,6 +13,8 @@ from django.core.exceptions import ValidationError as ModelError
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.defaults import page_not_found as default_page_not_found
+from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions as drf
 from rest_framework.views import set_rollback
 
@@ -196,6 +199,24 @@ class ProblemMiddleware:
             return None
         error = as_product_error(exception)
         return problem_response(error) if error is not None else None
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown address (Django's handler404); the API needs no page made for that."""
+    if is_api(request.path_info):
+        return problem_response(NotFound("There is nothing at this address."))
+    return default_page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest, *args: Any) -> HttpResponse:
+    """Answer a request that failed (Django's handler500): 503 where the database is out of reach."""
+    outage = is_outage(sys.exc_info()[1])
+    if is_api(request.path_info) and outage:
+        return problem_response(unavailable())
+    response: HttpResponse = default_server_error(request)
+    if outage:
+        response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    return response
 
 
 _DETAILS = {

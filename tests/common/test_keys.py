@@ -22,9 +22,10 @@ from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.selectors.keys import live_key
+from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services import key_use
 from omniroute_admin.common.services.keys import create_key, revoke_key
-from omniroute_admin.common.services.revision import current_revision, deciding_write
+from omniroute_admin.common.services.revision import deciding_write
 
 NOW = datetime(2026, 8, 22, 12, tzinfo=UTC)
 ACTOR = Actor(name="a test")
@@ -89,6 +90,11 @@ def test_every_problem_of_a_new_key_is_named() -> None:
         create_key(name="x" * 101, scopes=[], expires_at=None, actor=ACTOR, reason="", now=NOW)
     assert [error.pointer for error in caught.value.errors] == ["/name", "/scopes"]
     assert not ApiKey.objects.exists()
+
+
+def test_a_long_reason_is_cut_to_what_the_history_keeps() -> None:
+    create_key(name="r", scopes=["pools:read"], expires_at=None, actor=ACTOR, reason="x" * 10_001, now=NOW)
+    assert ApiKey.history.get().history_change_reason == "x" * 10_000
 
 
 def test_making_and_revoking_move_the_revision_and_revoking_twice_does_not() -> None:

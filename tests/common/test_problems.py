@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from omniroute_admin.common.errors import BadRequest, Conflict, FieldError, NotFound, Unauthenticated, UnknownPool
 from omniroute_admin.common.problems import as_product_error, problem_response
+from omniroute_admin.urls import urlpatterns as product_urls
 
 RAISED: list[Exception] = []
 
@@ -35,7 +36,10 @@ urlpatterns = [
     path("api/v1/plain", plain),
     path("api/v1/rest", Rest.as_view()),
     path("page/plain", plain),
+    *product_urls,
 ]
+handler404 = "omniroute_admin.common.problems.page_not_found"
+handler500 = "omniroute_admin.common.problems.server_error"
 middleware = ["omniroute_admin.common.problems.ProblemMiddleware", "django.middleware.common.CommonMiddleware"]
 pytestmark = pytest.mark.urls(__name__)
 
@@ -103,6 +107,14 @@ def test_an_unforeseen_exception_shows_nothing_of_itself(client: Any, debug: boo
             assert document(response)["code"] == "internal_server_error"
             assert b"inner words" not in response.content
             assert b"Traceback" not in response.content
+
+
+def test_a_page_without_its_database_is_503_too(client: Any) -> None:
+    RAISED.append(OperationalError("no route to host db.internal"))
+    client.raise_request_exception = False
+    response = client.get("/page/plain")
+    assert (response.status_code, response["Content-Type"].split(";")[0]) == (503, "text/html")
+    assert b"db.internal" not in response.content
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -9,7 +9,7 @@ import msgspec
 from omniroute_admin.common.core.keys import PREFIX_LENGTH, hash_secret, is_secret
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import ALL_SCOPES
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 
 _MOST_REMEMBERED = 1_000
 _FIELDS = ("id", "name", "prefix", "secret_hash", "scopes", "expires_at")

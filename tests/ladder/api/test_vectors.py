@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.ladder.api.conftest import Router
+from tests.router import Router
 from tests.shared import SHARED, needs_shared
 
 OPTIONS = {"merge": {"mixed_rungs": "merge"}, "lowest": {"lowest_rung_only": True}}

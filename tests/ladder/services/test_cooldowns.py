@@ -5,7 +5,7 @@ import pytest
 from ladder.core.values import CooldownCause
 from ladder.models import Cooldown
 from ladder.services.cooldowns import clear_cooldowns, set_cooldown
-from omniroute_admin.common.services.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories_ladder import NOW, OPERATOR, REPORTER, ConnectionFactory, CooldownFactory
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,8 @@ from ladder.core.values import Combine, ReadingStatus
 from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow
 from ladder.services.reading_items import UnreadableItem, reading_item
 from ladder.services.readings import record_readings
-from omniroute_admin.common.services.revision import current_revision, deciding_write
+from omniroute_admin.common.selectors.revision import current_revision
+from omniroute_admin.common.services.revision import deciding_write
 from tests.factories_ladder import (
     NOW,
     REPORTER,

@@ -1,0 +1,179 @@
+"""The settings over HTTP, and in OmniRoute's form (SPEC 2, SPEC 4)."""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers as s
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from ladder.api.documents import percent, usd, words
+from ladder.core.values import Period, Weekday
+from ladder.selectors.settings import BudgetSettings, StoredSettings, read_stored_settings
+from ladder.services.settings import OmnirouteSettings, SettingsChanges, from_omniroute, update_settings
+from omniroute_admin.common import clock
+from omniroute_admin.common.authentication import caller
+from omniroute_admin.common.bodies import decode, read_body
+from omniroute_admin.common.core.numbers import decimal_text, usd_text
+from omniroute_admin.common.history import LONGEST_REASON
+from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
+from omniroute_admin.common.selectors.revision import read_snapshot
+
+_CHANGES = msgspec.json.Decoder(SettingsChanges)
+_OMNIROUTE = msgspec.json.Decoder(OmnirouteSettings)
+
+
+class BudgetDocument(s.Serializer):
+    """A paid rung's budget; an amount of null is no limit, 0 is off."""
+
+    amount_usd = usd(allow_null=True)
+    period = s.ChoiceField(words(Period))
+    week_starts_on = s.ChoiceField(words(Weekday))
+    zone = s.CharField(help_text="IANA name, as in Europe/Berlin.")
+
+
+class BudgetsDocument(s.Serializer):
+    """The budgets of the paid rungs."""
+
+    cheap = BudgetDocument()
+    premium = BudgetDocument()
+
+
+class ThresholdsDocument(s.Serializer):
+    """Up to which price a model is free, and cheap: USD per million input tokens."""
+
+    free = usd()
+    cheap = usd()
+
+
+class SettingsDocument(s.Serializer):
+    """The settings of the decision."""
+
+    exit_cutoff_percent = percent()
+    reentry_min_remaining_percent = percent()
+    max_reading_age_seconds = s.IntegerField(min_value=10, max_value=3600)
+    tier_thresholds = ThresholdsDocument()
+    rung_budgets = BudgetsDocument()
+    reason = s.CharField(write_only=True, required=False, allow_blank=True, max_length=LONGEST_REASON)
+
+
+class OmnirouteBudgetsDocument(s.Serializer):
+    """Budgets in USD; a rung that is not named has none."""
+
+    cheap = s.FloatField(required=False, allow_null=True, min_value=0)
+    premium = s.FloatField(required=False, allow_null=True, min_value=0)
+
+
+class OmnirouteLadderDocument(s.Serializer):
+    """What OmniRoute keeps of its ladder."""
+
+    exitCutoffPercent = s.FloatField(required=False, min_value=0, max_value=100)  # noqa: N815 - OmniRoute's word
+    reentryMinRemainingPercent = s.FloatField(required=False, min_value=0, max_value=100)  # noqa: N815 - as above
+    rungBudgetUsd = OmnirouteBudgetsDocument(required=False)  # noqa: N815 - as above
+
+
+class OmnirouteDocument(s.Serializer):
+    """The settings as OmniRoute writes them."""
+
+    subscriptionLadder = OmnirouteLadderDocument()  # noqa: N815 - OmniRoute's word
+
+
+def settings_document(stored: StoredSettings) -> dict[str, Any]:
+    """Return the settings as the API shows them (SPEC 4, Resources)."""
+    ladder = stored.ladder
+    return {
+        "exit_cutoff_percent": decimal_text(ladder.exit_cutoff_percent),
+        "reentry_min_remaining_percent": decimal_text(ladder.reentry_min_remaining_percent),
+        "max_reading_age_seconds": ladder.max_reading_age_seconds,
+        "tier_thresholds": {"free": usd_text(stored.thresholds.free), "cheap": usd_text(stored.thresholds.cheap)},
+        "rung_budgets": {rung: _budget_document(budget) for rung, budget in stored.budgets.items()},
+    }
+
+
+def _budget_document(budget: BudgetSettings) -> dict[str, Any]:
+    return {
+        "amount_usd": None if budget.amount_usd is None else usd_text(budget.amount_usd),
+        "period": budget.period.value,
+        "week_starts_on": budget.week_starts_on.value,
+        "zone": budget.zone,
+    }
+
+
+def omniroute_document(stored: StoredSettings) -> dict[str, Any]:
+    """Return the settings in OmniRoute's form, where amounts are numbers (SPEC 2, Settings)."""
+    return {
+        "subscriptionLadder": {
+            "exitCutoffPercent": _number(stored.ladder.exit_cutoff_percent),
+            "reentryMinRemainingPercent": _number(stored.ladder.reentry_min_remaining_percent),
+            "rungBudgetUsd": {rung: _number(budget.amount_usd) for rung, budget in stored.budgets.items()},
+        }
+    }
+
+
+def _number(value: Decimal | None) -> msgspec.Raw | None:
+    """Return a decimal as an exact JSON number."""
+    return None if value is None else msgspec.Raw(decimal_text(value).encode())
+
+
+def _answer(document: dict[str, Any]) -> HttpResponse:
+    return HttpResponse(
+        msgspec.json.encode(document), content_type="application/json", headers={"ETag": etag_of(document)}
+    )
+
+
+class SettingsView(APIView):
+    """The settings of the decision, the tier thresholds and the budgets."""
+
+    required_scopes = {"GET": "settings:read", "PATCH": "settings:write"}
+
+    @extend_schema(operation_id="settings_read", responses=SettingsDocument)
+    def get(self, request: Request) -> HttpResponse:
+        """Return the settings."""
+        with read_snapshot():
+            return _answer(settings_document(read_stored_settings()))
+
+    @extend_schema(operation_id="settings_change", request=SettingsDocument(partial=True), responses=SettingsDocument)
+    def patch(self, request: Request) -> HttpResponse:
+        """Change settings, merged per field and per rung; `reason` goes to the history."""
+        changes = decode(body=read_body(request._request), decoder=_CHANGES)
+        stored = update_settings(
+            changes=changes,
+            actor=caller(request).actor,
+            reason=changes.reason.strip(),
+            now=clock.now(),
+            check=lambda present: check_if_match(request, settings_document(present)),
+        )
+        return _answer(settings_document(stored))
+
+
+class OmnirouteSettingsView(APIView):
+    """The settings in the form that OmniRoute writes and reads."""
+
+    required_scopes = {"GET": "settings:read", "PUT": "settings:write"}
+
+    @extend_schema(operation_id="settings_export", responses=OmnirouteDocument)
+    def get(self, request: Request) -> HttpResponse:
+        """Export the settings."""
+        with read_snapshot():
+            return _answer(omniroute_document(read_stored_settings()))
+
+    @extend_schema(
+        operation_id="settings_import",
+        request=OmnirouteDocument,
+        responses=OmnirouteDocument,
+        parameters=[OpenApiParameter("reason", str, description="Why; goes to the history.")],
+    )
+    def put(self, request: Request) -> HttpResponse:
+        """Import settings. What is left out stays, but a rung that `rungBudgetUsd` does not name has no budget then."""
+        form = decode(body=read_body(request._request), decoder=_OMNIROUTE)
+        stored = update_settings(
+            changes=from_omniroute(form=form),
+            actor=caller(request).actor,
+            reason=reason_of(request),
+            now=clock.now(),
+            check=lambda present: check_if_match(request, omniroute_document(present)),
+        )
+        return _answer(omniroute_document(stored))

@@ -1,0 +1,42 @@
+"""The stored settings: of the decision, of the tiers, of the budgets (SPEC 2, Settings)."""
+
+from decimal import Decimal
+
+import msgspec
+
+from billing_catalog.core.values import Thresholds
+from billing_catalog.mapping import read_thresholds
+from ladder.core.values import LadderSettings, Period, Weekday
+from ladder.mapping import to_settings
+from ladder.models import LadderSettings as LadderSettingsRow
+from ladder.models import RungBudget
+
+
+class BudgetSettings(msgspec.Struct, frozen=True):
+    """A paid rung's budget as it is set: USD in one window; None is no limit, zero is off (M1, M3)."""
+
+    amount_usd: Decimal | None
+    period: Period
+    week_starts_on: Weekday
+    zone: str
+
+
+class StoredSettings(msgspec.Struct, frozen=True):
+    """All that an operator tunes; `budgets` by the rung's word."""
+
+    ladder: LadderSettings
+    thresholds: Thresholds
+    budgets: dict[str, BudgetSettings]
+
+
+def read_stored_settings() -> StoredSettings:
+    """Read the stored settings; three queries."""
+    return StoredSettings(
+        ladder=to_settings(LadderSettingsRow.objects.get(pk=1)),
+        thresholds=read_thresholds(),
+        budgets={row.rung: _to_budget_settings(row) for row in RungBudget.objects.order_by("rung")},
+    )
+
+
+def _to_budget_settings(row: RungBudget) -> BudgetSettings:
+    return BudgetSettings(row.amount_usd, Period(row.period), Weekday(row.week_starts_on), row.zone)

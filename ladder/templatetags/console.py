@@ -1,0 +1,110 @@
+"""Small pieces that every page uses: shapes, bars, times, breakable names, and the navigation."""
+
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from omniroute_admin.common.core.screen import Moment, Segment, StateWord
+
+register = template.Library()
+
+NAVIGATION = (
+    ("ladder", "Ladder", "ladder"),
+    ("connections", "Connections", "admin:ladder_connection_changelist"),
+    ("tuning", "Tuning", "admin:ladder_laddersettings_changelist"),
+    ("catalogue", "Catalogue", "admin:billing_catalog_billingentry_changelist"),
+    ("spend", "Spend", "admin:ladder_rungbudget_changelist"),
+    ("timeline", "Timeline", "admin:ladder_quotareading_changelist"),
+    ("audit", "Audit", "admin:index"),
+    ("keys", "Keys", "admin:common_apikey_changelist"),
+)
+"""The console in its order: key, word, and where it is. What has no page of its own yet is the admin's list of it."""
+
+
+@register.inclusion_tag("console/_nav.html", takes_context=True)
+def navigation(context: dict[str, Any], section: str = "") -> dict[str, Any]:
+    """Render the main navigation; what only staff may open is left out for others."""
+    request = context.get("request")
+    user = getattr(request, "user", None)
+    is_staff = bool(user and user.is_staff)
+    items = [
+        {"word": word, "url": url, "is_current": key == section or (not section and _is_under(url, request))}
+        for key, word, name in NAVIGATION
+        if is_staff or not name.startswith("admin:")
+        for url in (_address_of(name),)
+    ]
+    return {"items": items}
+
+
+def _is_under(url: str, request: HttpRequest | None) -> bool:
+    """Tell whether the page asked for belongs to a list of the admin."""
+    return request is not None and url not in {"/", reverse("admin:index")} and request.path.startswith(url)
+
+
+def _address_of(name: str) -> str:
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return reverse("admin:index")
+
+
+@register.simple_tag
+def shape(name: str, tone: str = "") -> SafeString:
+    """Render a shape of the page's sprite; it is decoration, the word stands beside it."""
+    return format_html(
+        '<svg class="icon{}" aria-hidden="true"><use href="#s-{}"/></svg>', f" is-{tone}" if tone else "", name
+    )
+
+
+@register.simple_tag
+def state(value: StateWord) -> SafeString:
+    """Render a state: shape, word and colour."""
+    return format_html('<span class="state is-{}">{}{}</span>', value.tone, shape(value.shape), value.word)
+
+
+@register.simple_tag
+def tile(index: int) -> SafeString:
+    """Render a rung's number on its colour."""
+    return format_html('<span class="tile rung-{}" aria-hidden="true">{}</span>', index, index)
+
+
+@register.simple_tag
+def clock(moment: Moment) -> SafeString:
+    """Render the clock of a moment."""
+    return format_html('<time datetime="{}">{}</time>', moment.iso, moment.clock)
+
+
+@register.simple_tag
+def tick(moment: Moment) -> SafeString:
+    """Render the words of a moment, which the browser goes on counting."""
+    return format_html('<span data-tick="{}" data-at="{}">{}</span>', moment.tick, moment.iso, moment.words)
+
+
+@register.filter
+def breakable(text: str, marks: str = "/:_") -> SafeString:
+    """Allow a line break after each of these marks: an id has no blanks to break at."""
+    escaped = str(escape(text))
+    for mark in marks:
+        escaped = escaped.replace(mark, f"{mark}<wbr>")
+    return mark_safe(escaped)  # noqa: S308 - escaped above
+
+
+_FORMS = {
+    "": "{text}",
+    "strong": "<strong>{text}</strong>",
+    "code": "<code>{text}</code>",
+    "serving": '<strong class="serving">{text}</strong>',
+    "clock": '<time datetime="{iso}">{text}</time>',
+    "tick": '<span data-tick="{tick}" data-at="{iso}">{text}</span>',
+}
+
+
+@register.simple_tag
+def sentence(segments: tuple[Segment, ...]) -> SafeString:
+    """Render a sentence from its segments."""
+    parts = (format_html(_FORMS[each.kind], text=each.text, iso=each.iso, tick=each.tick) for each in segments)
+    return mark_safe("".join(parts))  # noqa: S308 - each part is escaped

@@ -1,0 +1,13 @@
+"""Addresses of the ladder's pages."""
+
+from django.urls import path
+
+from ladder.views import pages
+
+urlpatterns = [
+    path("", pages.ladder_page, name="ladder"),
+    path("live/ladder", pages.live_ladder, name="live-ladder"),
+    path("pools", pages.choose_pool, name="pools"),
+    path("pools/<path:pool_id>", pages.pool_page, name="pool"),
+    path("connections/<path:provider>/<str:connection_id>", pages.connection_page, name="connection"),
+]

@@ -1,0 +1,93 @@
+"""The ladder page, the page of one pool, and the one address that keeps both up to date (SPEC 5, 1)."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from ladder.core.ids import POOL_IDS
+from ladder.selectors.screen import find_stored_connection
+from ladder.views.filters import asked_of, option_pairs
+from ladder.views.picture import is_current, picture_of, sums_of
+from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
+from ladder.views.seen import display_zone, see
+from omniroute_admin.common import clock
+from omniroute_admin.common.selectors.revision import current_revision
+
+
+@login_required
+@never_cache
+@require_safe
+def ladder_page(request: HttpRequest) -> HttpResponse:
+    """Show the ladder, the connections on it, and one pool as a router gets it."""
+    asked = asked_of(request.GET, pool_ids=POOL_IDS)
+    context = page_context(seen=see(now=clock.now()), asked=asked, names=LADDER_REGIONS)
+    response = render(request, "ladder/ladder.html", context | {"section": "ladder", "shows": "ladder"})
+    if "HX-Request" in request.headers:
+        # The address a browser keeps is the shortest that says the same.
+        response["HX-Push-Url"] = f"{request.path}?{context['query']}".rstrip("?")
+    return response
+
+
+@login_required
+@require_safe
+def choose_pool(request: HttpRequest) -> HttpResponse:
+    """Lead from the id picker to the page of the chosen pool, with the options chosen."""
+    asked = asked_of(request.GET, pool_ids=POOL_IDS)
+    options = urlencode(option_pairs(asked.options))
+    return redirect(f"{reverse('pool', args=[asked.pool_id])}?{options}".rstrip("?"))
+
+
+@login_required
+@never_cache
+@require_safe
+def pool_page(request: HttpRequest, pool_id: str) -> HttpResponse:
+    """Show one pool alone; an unknown id is 404 and names the ids there are (I)."""
+    if pool_id not in POOL_IDS:
+        raise Http404(f"There is no pool {pool_id}. The ids are {', '.join(POOL_IDS)}.")
+    asked = asked_of(request.GET, pool_ids=POOL_IDS, pool_id=pool_id)
+    context = page_context(seen=see(now=clock.now()), asked=asked, names=POOL_REGIONS)
+    return render(request, "ladder/pool.html", context | {"section": "ladder", "shows": "pool"})
+
+
+@never_cache
+@require_safe
+def live_ladder(request: HttpRequest) -> HttpResponse:
+    """Answer 204 while the picture of the browser holds, else the regions of it that changed.
+
+    Signed out is 401, not the way to the login page: a script asks here, and its page tells the operator.
+    """
+    if not request.user.is_authenticated:
+        return HttpResponse("Sign in again.", status=401, content_type="text/plain")
+    token, now = request.GET.get("v", ""), clock.now()
+    held = picture_of(token)
+    if held and is_current(held, revision=current_revision(), now=now, zone=display_zone()):
+        return HttpResponse(status=204)
+    shows = "pool" if request.GET.get("show") == "pool" else "ladder"
+    names = POOL_REGIONS if shows == "pool" else LADDER_REGIONS
+    context = page_context(seen=see(now=now), asked=asked_of(request.GET, pool_ids=POOL_IDS), names=names)
+    return render(request, "ladder/_live.html", context | {"shows": shows, "changed": _changed(context, token)})
+
+
+def _changed(context: dict[str, Any], token: str) -> list[Any]:
+    held = sums_of(token)
+    return [
+        out_of_band(name=name, html=html)
+        for name, html in context["regions"].items()
+        if held.get(name) != context["sums"][name]
+    ]
+
+
+@login_required
+@require_safe
+def connection_page(request: HttpRequest, provider: str, connection_id: str) -> HttpResponse:
+    """Lead to the one page of a connection that there is yet: the admin's."""
+    found = find_stored_connection(provider=provider, connection_id=connection_id)
+    if found is None:
+        raise Http404(f"{provider}/{connection_id} is not stored as a connection.")
+    return redirect("admin:ladder_connection_change", found)

@@ -1,0 +1,69 @@
+"""A rung's budget in words: "off", "no limit" and an amount are three different things (M1)."""
+
+from decimal import Decimal
+
+import msgspec
+
+from ladder.core.occupancy import BudgetView
+from ladder.views.presenting.values import Bar
+from omniroute_admin.common.core.screen import Glance, Moment
+from omniroute_admin.common.core.words import money_text
+
+HUNDRED = Decimal(100)
+
+
+class BudgetWords(msgspec.Struct, frozen=True):
+    """A budget as a screen tells it.
+
+    `kind` is `off`, `unlimited`, `spent` or `left`; `left` the amount in words; `of` the whole amount; `until` the end
+    of its window, told in the budget's own zone; `whole` all of it in one line.
+    """
+
+    kind: str
+    left: str
+    of: str = ""
+    whole: str = ""
+    zone: str = ""
+    until: Moment | None = None
+    bar: Bar | None = None
+
+
+def budget_words(budget: BudgetView, *, glance: Glance | None = None) -> BudgetWords:
+    """Return a budget in words; without a glance the end of its window is left out."""
+    if budget.amount_usd is None:
+        spent = f"{money_text(budget.spent_usd)} spent{_since(budget, glance)}, no limit"
+        return BudgetWords(kind="unlimited", left="no limit", whole=spent)
+    if budget.amount_usd == 0:
+        return BudgetWords(kind="off", left="off", whole="off: nothing is spent here")
+    return _amount_words(budget, amount=budget.amount_usd, glance=glance)
+
+
+def _since(budget: BudgetView, glance: Glance | None) -> str:
+    if glance is None or budget.window_start is None:
+        return ""
+    return f" since {glance.in_zone(budget.zone).ago(budget.window_start).clock} {budget.zone}"
+
+
+def _amount_words(budget: BudgetView, *, amount: Decimal, glance: Glance | None) -> BudgetWords:
+    left = max(Decimal(0), budget.left_usd or Decimal(0))
+    until = glance.in_zone(budget.zone).until(budget.window_end) if glance and budget.window_end else None
+    held = f"{money_text(budget.held_usd)} on hold, " if budget.held_usd else ""
+    end = f" until {until.clock} {budget.zone}" if until else ""
+    return BudgetWords(
+        kind="left" if left else "spent",
+        left=f"{money_text(left)} left",
+        of=money_text(amount),
+        whole=f"{money_text(budget.spent_usd)} spent, {held}{money_text(left)} of {money_text(amount)} left{end}",
+        zone=budget.zone,
+        until=until,
+        bar=Bar(
+            kind="solid",
+            width=_share(left, amount),
+            hold=_share(min(budget.held_usd, amount - left), amount),
+            edged=True,
+        ),
+    )
+
+
+def _share(part: Decimal, whole: Decimal) -> str:
+    return f"{max(Decimal(0), min(HUNDRED, part * HUNDRED / whole)):.1f}".rstrip("0").rstrip(".")

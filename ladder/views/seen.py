@@ -1,0 +1,95 @@
+"""The ladder at one instant, as every page of it is drawn from: one reading of the clock, one snapshot (SPEC 3)."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+from django.conf import settings
+
+from ladder.core.ids import POOL_IDS
+from ladder.core.occupancy import Occupancy, build_occupancy
+from ladder.core.pool import build_pool
+from ladder.core.snapshot import Snapshot
+from ladder.core.values import Pool
+from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns
+from ladder.selectors.state import get_snapshot
+from ladder.views.filters import Asked
+from ladder.views.picture import Picture, micros
+from omniroute_admin.common.core.screen import Glance
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What was seen: the prepared facts, where everybody stands, when and in which zone."""
+
+    snapshot: Snapshot
+    occupancy: Occupancy
+    glance: Glance
+    cooldowns: dict[tuple[str, str], ActingCooldown]
+
+    @property
+    def picture(self) -> Picture:
+        """Return what the picture drawn from this holds on."""
+        return Picture(
+            revision=int(self.occupancy.revision),
+            evaluated_at=micros(self.glance.now),
+            valid_until=micros(holds_until(snapshot=self.snapshot, occupancy=self.occupancy)),
+        )
+
+    def pool(self, asked: Asked) -> Pool:
+        """Return the pool that is asked for, exactly as the API answers it over the stored inventory (SPEC 4)."""
+        return build_pool(
+            snapshot=self.snapshot,
+            pool_id=POOL_IDS[asked.pool_id],
+            candidates=None,
+            options=asked.options,
+            now=self.glance.now,
+        )
+
+
+def display_zone() -> ZoneInfo:
+    """Return the zone that screens tell times in."""
+    return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
+
+
+def holds_until(*, snapshot: Snapshot, occupancy: Occupancy) -> datetime | None:
+    """Return when the picture changes by itself: with a decision (P9), or where a hold or budget window ends."""
+    ends = [rung.budget.window_end for rung in occupancy.rungs if rung.budget]
+    holds = [hold.expires_at for budget in snapshot.facts.budgets.values() for hold in budget.holds]
+    coming = [at for at in (occupancy.valid_until, *ends, *holds) if at and at > occupancy.evaluated_at]
+    return min(coming, default=None)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """The occupancy that was worked out last; every page open on the same state is drawn from it."""
+
+    snapshot: Snapshot
+    occupancy: Occupancy
+    until: datetime | None
+
+    def serves(self, *, snapshot: Snapshot, now: datetime) -> bool:
+        """Tell whether it would come out the same now."""
+        is_inside = self.occupancy.evaluated_at <= now and (self.until is None or now < self.until)
+        return self.snapshot is snapshot and is_inside
+
+
+_kept: _Kept | None = None
+
+
+def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
+    global _kept  # noqa: PLW0603 - one per process; it names the snapshot it is of, so it is never another's
+    kept = _kept
+    if kept is None or not kept.serves(snapshot=snapshot, now=now):
+        made = build_occupancy(snapshot=snapshot, now=now)
+        kept = _kept = _Kept(snapshot, made, holds_until(snapshot=snapshot, occupancy=made))
+    return kept.occupancy
+
+
+def see(*, now: datetime) -> Seen:
+    """Return the ladder at `now`."""
+    snapshot = get_snapshot(now=now)
+    return Seen(
+        snapshot=snapshot,
+        occupancy=_occupancy(snapshot=snapshot, now=now),
+        glance=Glance(now=now, zone=display_zone()),
+        cooldowns=read_acting_cooldowns(now=now),
+    )

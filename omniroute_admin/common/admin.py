@@ -1,0 +1,139 @@
+"""The admin of keys and of periodic processes."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
+
+from omniroute_admin.common import clock
+from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
+from omniroute_admin.common.models import ApiKey, Heartbeat
+from omniroute_admin.common.scopes import SCOPES
+from omniroute_admin.common.services.keys import create_key, revoke_key
+
+
+class KeyForm(ReasonForm):
+    """What is asked of a new key."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, help_text="What it may do."
+    )
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Keys by whether they open anything now."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the states."""
+        return [("live", "live"), ("expired", "expired"), ("revoked", "revoked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+        """Return the keys of the state."""
+        expired = Q(revoked_at=None, expires_at__lte=clock.now())
+        states = {
+            "live": Q(revoked_at=None) & ~expired,
+            "expired": expired,
+            "revoked": Q(revoked_at__isnull=False),
+        }
+        return queryset.filter(states.get(self.value() or "", Q()))
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(DecidingAdmin):
+    """Keys: made (the text is shown once), looked at and revoked; never edited, never deleted."""
+
+    list_display = [
+        "name",
+        "prefix",
+        "what_it_may",
+        "created_at",
+        "made_by",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    ]
+    list_filter = [StateFilter, "created_at", "expires_at", "last_used_at"]
+    search_fields = ["name", "prefix", "made_by"]
+    date_hierarchy = "created_at"
+    actions = ["revoke"]
+    form = KeyForm
+    fields = ["name", "scopes", "expires_at"]
+
+    @admin.display(description="scopes")
+    def what_it_may(self, key: ApiKey) -> str:
+        """Return the scopes in words."""
+        return ", ".join(key.scopes)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what is asked of a new key, or all there is to see of an old one."""
+        return self.fields if obj is None else [*self.list_display]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields of a key that is there already: all."""
+        return [] if obj is None else [*self.list_display]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that keys as such may be worked on (revoked), and none may be edited."""
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that no key is deleted: a revoked one still tells who called."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        """Make the key; its text waits on the request for the one page that shows it."""
+        values = {name: form.cleaned_data[name] for name in ("name", "scopes", "expires_at")}
+        key, secret = create_key(**values, **change_of(request))
+        obj.__dict__.update(key.__dict__)
+        request.made_secret = secret  # type: ignore[attr-defined]
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
+        """Show the key's text, this once: it is neither stored nor sent through a cookie."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Key made",
+            "opts": self.model._meta,
+            "key": obj,
+            "secret": request.made_secret,  # type: ignore[attr-defined]
+        }
+        response = render(request, "admin/common/apikey/made.html", context)
+        add_never_cache_headers(response)
+        return response
+
+    @admin.action(description="Revoke the selected keys", permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """Revoke keys; the reason beside the list of actions is needed."""
+        by = change_of(request)
+        if not by["reason"]:
+            messages.error(request, "Say why they are revoked: there is a field for it beside the action.")
+            return
+        count = len([revoke_key(key=key, **by) for key in queryset.filter(revoked_at=None)])
+        messages.success(request, f"Revoked: {count}. They are refused from now on.")
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(admin.ModelAdmin):
+    """When periodic processes were last seen; written by them alone."""
+
+    list_display = ["name", "beat_at"]
+    list_filter = ["beat_at"]
+    search_fields = ["name"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Tell that nobody adds one."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody deletes one."""
+        return False

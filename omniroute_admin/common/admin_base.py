@@ -1,0 +1,162 @@
+"""The admin of what decisions depend on: every write moves the revision and says who, when and why (SPEC 3, 4)."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypedDict
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import SimpleTemplateResponse
+from simple_history.admin import SimpleHistoryAdmin
+
+from omniroute_admin.common import clock
+from omniroute_admin.common.errors import ProductError
+from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
+from omniroute_admin.common.services.revision import deciding_write
+
+REASON = "change_reason"
+
+
+class Change(TypedDict):
+    """Who changes something, why and when: the arguments that every service takes."""
+
+    actor: Actor
+    reason: str
+    now: datetime
+
+
+class ReasonForm(forms.ModelForm):
+    """A model's form that asks why."""
+
+    change_reason = forms.CharField(label="Why", max_length=LONGEST_REASON, help_text="Goes to the history.")
+
+
+class ReasonActionForm(ActionForm):
+    """The form of a list's actions, with the reason beside."""
+
+    change_reason = forms.CharField(label="Why:", max_length=LONGEST_REASON, required=False)
+
+
+def change_of(request: HttpRequest) -> Change:
+    """Return who changes something with this request, why and when, as services take it (`**change_of(request)`)."""
+    reason = request.POST.get(REASON, "").strip()[:LONGEST_REASON]
+    actor = Actor(name=request.user.get_username(), user_id=request.user.pk)
+    return Change(actor=actor, reason=reason, now=clock.now())
+
+
+class DecidingAdmin(SimpleHistoryAdmin):
+    """A model's admin whose writes move the revision, are stamped, and ask for a reason.
+
+    A subclass whose writes are a service's calls overrides `save_model` and `delete_model` with them
+    (`**change_of(request)`); what they refuse is shown as a message, and nothing is written.
+    """
+
+    form = ReasonForm
+    action_form = ReasonActionForm
+    history_list_display = ["history_actor"]
+    delete_confirmation_template = "admin/deciding/delete_confirmation.html"
+    delete_selected_confirmation_template = "admin/deciding/delete_selected_confirmation.html"
+    save_on_top = False
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields, the reason last; without it where nothing can be changed."""
+        sets = [(name, {**options, "fields": _without_reason(options["fields"])}) for name, options in
+                super().get_fieldsets(request, obj)]  # fmt: skip
+        may = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return [*sets, (None, {"fields": [REASON]})] if may else sets
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Add or change a row."""
+        return self._deciding(request, lambda: super(DecidingAdmin, self).changeform_view(request, *args, **kwargs))
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """List the rows and run actions on them."""
+        return self._deciding(request, lambda: super(DecidingAdmin, self).changelist_view(request, *args, **kwargs))
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Delete a row; the reason is needed."""
+        if request.method == "POST" and not change_of(request)["reason"]:
+            messages.error(request, "Say why it is deleted.")
+            return HttpResponseRedirect(request.get_full_path())
+        return self._deciding(request, lambda: super(DecidingAdmin, self).delete_view(request, *args, **kwargs))
+
+    def history_form_view(self, request: HttpRequest, object_id: str, version_id: str, **kwargs: Any) -> Any:
+        """Show an earlier state of a row and go back to it.
+
+        Raises:
+            PermissionDenied: the row may not be changed, so it may not be turned back either.
+        """
+        if request.method == "POST" and not self.has_change_permission(request, self.get_object(request, object_id)):
+            raise PermissionDenied
+        view = super().history_form_view
+        return self._deciding(request, lambda: view(request, object_id, version_id, **kwargs))
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save a row with who, why and when; a shipped fact becomes the operator's."""
+        by = change_of(request)
+        _mark(obj, now=by["now"], is_new=not change)
+        stamp(instance=obj, **by)
+        super().save_model(request, obj, form, change)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Save the rows of an inline the same way."""
+        by = change_of(request)
+        for row in formset.save(commit=False):
+            _mark(row, now=by["now"], is_new=row.pk is None)
+            stamp(instance=row, **by)
+            row.save()
+        for row in formset.deleted_objects:
+            stamp(instance=row, **by)
+            row.delete()
+        formset.save_m2m()
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete a row with who, why and when."""
+        stamp(instance=obj, **change_of(request))
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """Delete rows one by one: each gets its place in the history."""
+        for row in queryset:
+            self.delete_model(request, row)
+
+    def _deciding(self, request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+        """Run a view; one that writes runs in a deciding write, and what a service refuses becomes a message."""
+        if request.method != "POST":
+            return view()
+        try:
+            with deciding_write() as write:
+                response = view()
+                # A form shown again, or a question whether one is sure: nothing was written.
+                shown = isinstance(response, SimpleTemplateResponse) and IS_POPUP_VAR not in request.POST
+                write.changed = not shown
+        except (ProductError, ValidationError) as error:
+            messages.error(request, _words(error))
+            return HttpResponseRedirect(request.get_full_path())
+        return response
+
+
+def _without_reason(fields: Sequence[Any]) -> list[Any]:
+    return [name for name in fields if name != REASON]
+
+
+def _mark(row: Any, *, now: datetime, is_new: bool) -> None:
+    """Set the columns that tell when a row was made and changed and whose it is, where it has them."""
+    columns = {column.name for column in row._meta.concrete_fields}
+    if is_new and "created_at" in columns:
+        row.created_at = now
+    if "updated_at" in columns:
+        row.updated_at = now
+    if "origin" in columns and row._meta.get_field("origin").choices:
+        row.origin = "operator"
+
+
+def _words(error: ProductError | ValidationError) -> str:
+    """Return what a service refused, in one line."""
+    if isinstance(error, ValidationError):
+        return " ".join(error.messages)
+    return " ".join([error.detail, *(f"{bad.pointer[1:]}: {bad.detail}." for bad in error.errors)])

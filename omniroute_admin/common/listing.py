@@ -1,0 +1,130 @@
+"""Lists of resources: paged, filtered and ordered by their fields; a parameter nobody knows is refused (SPEC 4)."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import django_filters
+from django.db import models
+from django_filters.rest_framework import DjangoFilterBackend
+from rest_framework.filters import BaseFilterBackend
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.request import Request
+
+from omniroute_admin.common.errors import BadRequest, field
+
+LARGEST_PAGE = 500
+_ENDS = (models.DateTimeField, models.DateField, models.DecimalField, models.IntegerField)
+_PARAMETERS = frozenset({"page", "page_size", "ordering"})
+
+
+def bad_query(problems: Iterable[tuple[str, str]]) -> BadRequest:
+    """Return the error that names the bad parameters of a query: (name, what is wrong)."""
+    return BadRequest(
+        "The query is not valid.", errors=[field(name, detail) for name, detail in problems], code="invalid_query"
+    )
+
+
+class Page(PageNumberPagination):
+    """Pages as `{"count", "next", "previous", "results"}`: `?page=` from 1, `?page_size=` 1 to 500, usually 50."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = LARGEST_PAGE
+
+    def get_page_size(self, request: Request) -> int:
+        """Return the size asked for.
+
+        Raises:
+            BadRequest: the page or its size is no whole number in range.
+        """
+        numbers = {"page": (1, None), "page_size": (1, LARGEST_PAGE)}
+        problems = [
+            (name, f"Expected a whole number from {low}" + (f" to {high}" if high else ""))
+            for name, (low, high) in numbers.items()
+            if name in request.query_params and not _is_whole(request.query_params[name], low, high)
+        ]
+        if problems:
+            raise bad_query(problems)
+        return int(request.query_params.get("page_size", self.page_size))
+
+
+def _is_whole(text: str, low: int, high: int | None) -> bool:
+    most = 9
+    return (
+        text.isascii() and text.isdigit() and len(text) <= most and low <= int(text) and (not high or int(text) <= high)
+    )
+
+
+def columns_of(view: Any) -> tuple[str, ...]:
+    """Return the names of the view's fields that are columns one can compare (no lists)."""
+    model = view.queryset.model
+    columns = {column.name: column for column in model._meta.concrete_fields}
+    names = view.get_serializer().fields
+    return tuple(name for name in names if name in columns and not isinstance(columns[name], models.JSONField))
+
+
+@lru_cache(maxsize=100)
+def filterset_of(model: type[models.Model], names: tuple[str, ...]) -> type[django_filters.FilterSet]:
+    """Return filters by equality for the columns, `__gte` and `__lte` along an order, `__isnull` for nullable ones."""
+
+    def lookups(name: str) -> list[str]:
+        column: Any = model._meta.get_field(name)
+        return ["exact", *(["gte", "lte"] if isinstance(column, _ENDS) else []), *(["isnull"] if column.null else [])]
+
+    meta = type("Meta", (), {"model": model, "fields": {name: lookups(name) for name in names}})
+    return type(f"{model.__name__}Filters", (django_filters.FilterSet,), {"Meta": meta})
+
+
+class ByColumns(DjangoFilterBackend):
+    """Filters by every column that the resource shows, and refuses parameters that nobody knows."""
+
+    def get_filterset_class(self, view: Any, queryset: Any = None) -> Any:
+        """Return the filters of the view's own columns."""
+        return filterset_of(view.queryset.model, columns_of(view))
+
+    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
+        """Return the rows that match.
+
+        Raises:
+            BadRequest: a parameter is unknown or its value makes no sense.
+        """
+        filters = self.get_filterset(request, queryset, view)
+        known = {*filters.filters, *_PARAMETERS, *getattr(view, "extra_parameters", ())}
+        problems = [(name, "Unknown parameter") for name in request.query_params if name not in known]
+        if not filters.is_valid():
+            problems += [(name, text) for name, texts in filters.errors.items() for text in texts]
+        if problems:
+            raise bad_query(problems)
+        return filters.qs
+
+
+class Ordered(BaseFilterBackend):
+    """Orders by `?ordering=-field,other`; the primary key comes last, so that pages neither repeat nor lose rows."""
+
+    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
+        """Return the rows in order.
+
+        Raises:
+            BadRequest: a field one cannot order by.
+        """
+        asked = [name for name in request.query_params.get("ordering", "").split(",") if name]
+        known = columns_of(view)
+        if any(name.removeprefix("-") not in known for name in asked):
+            raise bad_query(
+                [("ordering", f"Expected fields of: {', '.join(known)}; a minus before one turns it round")]
+            )
+        return queryset.order_by(*asked, "pk") if asked else queryset
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """Return the parameter for the API's description."""
+        names = ", ".join(columns_of(view))
+        return [
+            {
+                "name": "ordering",
+                "required": False,
+                "in": "query",
+                "description": f"Fields to order by, parted by commas, a minus before one for the reverse: {names}.",
+                "schema": {"type": "string"},
+            }
+        ]

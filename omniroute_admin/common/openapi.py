@@ -1,0 +1,81 @@
+"""The description of the API: its ways to sign in, and the one form of its errors (SPEC 4)."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+_PROBLEM = {
+    "type": "object",
+    "description": "A problem document (RFC 9457). `errors` names every bad field by its JSON pointer.",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "detail", "code"],
+                "properties": {name: {"type": "string"} for name in ("pointer", "detail", "code")},
+            },
+        },
+    },
+}
+
+
+class KeyScheme(OpenApiAuthenticationExtension):
+    """Describes the key of a router or tool."""
+
+    target_class = "omniroute_admin.common.authentication.KeyAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """Return the scheme."""
+        return {"type": "http", "scheme": "bearer", "description": "A key made with `manage.py create_key`."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):
+    """Describes the session of a signed-in operator."""
+
+    target_class = "omniroute_admin.common.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """Return the scheme."""
+        from django.conf import settings
+
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+
+
+def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say of every call that its errors are problem documents; a hook of the schema's generator."""
+    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
+    answer = {
+        "description": "Refused, or failed; `code` says why.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for path in result.get("paths", {}).values():
+        for operation in path.values():
+            if isinstance(operation, dict) and "responses" in operation:
+                operation["responses"].setdefault("default", answer)
+    return result
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI document. It says what there is, not what is in it: no key is needed."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """The page that shows the document; all of it from this server, no script or style inline."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    template_name = "api/docs.html"
+    url_name = "schema"

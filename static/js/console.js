@@ -1,0 +1,158 @@
+// Keeps a live page up to date: polls with the token of the picture it shows, counts its times on, and says so when a
+// poll fails. The server decides what changed; here nothing is decided.
+(function () {
+  "use strict";
+
+  const LOOKED_AT = 3000;
+  const HIDDEN = 60000;
+  const FIRST_RETRY = 6000;
+  const LAST_RETRY = 60000;
+
+  let timer = 0;
+  let nextAt = 0;
+  let failures = 0;
+  let signedOut = false;
+  let skew = 0; // server's clock minus this one, in milliseconds
+  let freshAt = 0;
+
+  const byId = (id) => document.getElementById(id);
+  const all = (selector, root) => (root || document).querySelectorAll(selector);
+
+  // ── time in words: the same words as omniroute_admin/common/core/words.py ──
+  const two = (number) => String(number).padStart(2, "0");
+
+  function span(milliseconds) {
+    const left = Math.max(0, Math.floor(milliseconds / 1000));
+    if (left < 60) return `${left} s`;
+    if (left < 600) return `${Math.floor(left / 60)} min ${two(left % 60)} s`;
+    if (left < 3600) return `${Math.floor(left / 60)} min`;
+    if (left < 86400) return `${Math.floor(left / 3600)} h ${two(Math.floor((left % 3600) / 60))} min`;
+    return `${Math.floor(left / 86400)} d ${Math.floor((left % 86400) / 3600)} h`;
+  }
+
+  function words(element, now) {
+    const at = Date.parse(element.dataset.at);
+    if (element.dataset.tick === "ago") return `${span(now - at)} ago`;
+    return at > now ? `in ${span(at - now)}` : "now";
+  }
+
+  function put(element, text) {
+    if (element && element.textContent !== text) element.textContent = text;
+  }
+
+  function tick() {
+    if (document.hidden) return;
+    const now = Date.now();
+    for (const element of all("[data-tick]")) put(element, words(element, now + skew));
+    put(document.querySelector("[data-since]"), `${span(now - freshAt)} ago`);
+    put(document.querySelector("[data-retry]"), span(nextAt - now + 999));
+  }
+
+  function readState() {
+    const state = byId("live-state");
+    skew = Date.parse(state.dataset.now) - Date.now();
+    return state;
+  }
+
+  function markFresh() {
+    freshAt = Date.now();
+    const zone = byId("live-state").dataset.zone;
+    const at = new Date(freshAt + skew);
+    const clock = at.toLocaleTimeString("en-GB", { timeZone: zone, hour12: false });
+    for (const element of all("[data-fresh]")) {
+      element.dateTime = at.toISOString();
+      put(element, clock);
+    }
+  }
+
+  // ── polling ──
+  function schedule(delay) {
+    clearTimeout(timer);
+    nextAt = Date.now() + delay;
+    timer = setTimeout(poll, delay);
+  }
+
+  function pace() {
+    if (failures) return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (failures - 1));
+    return document.hidden ? HIDDEN : LOOKED_AT;
+  }
+
+  function poll() {
+    clearTimeout(timer);
+    if (!signedOut) htmx.trigger("#poller", "poll");
+  }
+
+  function isPoll(event) {
+    const asked = event.detail.requestConfig;
+    return Boolean(asked && asked.triggeringEvent && asked.triggeringEvent.type === "poll");
+  }
+
+  function succeeded() {
+    failures = 0;
+    markFresh();
+    showBanner("");
+    schedule(pace());
+  }
+
+  function failed(status) {
+    signedOut = status === 401 || status === 403;
+    failures += 1;
+    showBanner(signedOut ? "signed-out" : "failed");
+    if (!signedOut) schedule(pace());
+    tick();
+  }
+
+  function showBanner(which) {
+    const banner = byId("poll-failed");
+    banner.hidden = !which;
+    byId("fresh").classList.toggle("past", Boolean(which));
+    for (const part of all("[data-when]", banner)) part.hidden = part.dataset.when !== which;
+  }
+
+  // ── what htmx tells ──
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (event.target.id === "poller") event.detail.parameters.v = byId("live-state").dataset.token;
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!isPoll(event)) return;
+    if (event.detail.successful) succeeded();
+    else failed(event.detail.xhr.status);
+  });
+
+  // A region that scrolls sideways keeps its place when it is put anew.
+  const kept = new Map();
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    for (const box of all("[id]", event.detail.target)) if (box.scrollLeft) kept.set(box.id, box.scrollLeft);
+  });
+  document.addEventListener("htmx:oobAfterSwap", () => {
+    for (const [id, left] of kept) if (byId(id)) byId(id).scrollLeft = left;
+    kept.clear();
+  });
+
+  // A swap of the live part brings a new picture too, after which the poller is another element.
+  document.addEventListener("htmx:afterSettle", () => {
+    readState();
+    tick();
+  });
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-refresh], [data-try]");
+    if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    poll();
+  });
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) schedule(pace());
+    else poll();
+  });
+
+  document.addEventListener("DOMContentLoaded", () => {
+    readState();
+    markFresh();
+    for (const element of all("[data-pace]")) element.hidden = false;
+    schedule(pace());
+    setInterval(tick, 1000);
+  });
+})();
