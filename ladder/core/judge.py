@@ -7,7 +7,7 @@ import msgspec
 
 from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.values import Billing, Overage, Tier, Verdict
-from ladder.core.cooldown import acting_cooldown
+from ladder.core.cooldown import Resting, acting_cooldown
 from ladder.core.instants import NEVER, settle
 from ladder.core.money import is_off, is_spent, money_instants, reopens_at
 from ladder.core.quota import counting_windows, judge_windows, quota_instants
@@ -50,11 +50,15 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown)."""
+    """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown).
+
+    `resting` is the acting cooldown where the code is `cooldown`: other reasons may keep the pair out for longer.
+    """
 
     code: Code
     window: str | None = None
     returns_at: datetime | None = None
+    resting: Resting | None = None
 
 
 class PairOutcome(msgspec.Struct, frozen=True):
@@ -144,7 +148,7 @@ def _for_now(
         yield Reason(Code.BREAKER_OPEN, None, open_until)
     resting = acting_cooldown(cooldowns=account.connection.cooldowns, model=under.model, now=at)
     if resting is not None:
-        yield Reason(Code.COOLDOWN, None, resting.until)
+        yield Reason(Code.COOLDOWN, None, resting.until, resting)
     if rung <= Rung.FREE:
         yield from _by_quota(under, rung, windows, at)
     budget = _budget_of(under, rung)
@@ -171,7 +175,7 @@ def _first_reason(reasons: list[Reason]) -> Reason | None:
         return None
     first = min(reasons, key=lambda reason: PRECEDENCE[reason.code])
     window = next((reason.window for reason in reasons if reason.window is not None), None)
-    return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]))
+    return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]), first.resting)
 
 
 def latest_return(returns: list[datetime | None]) -> datetime | None:

@@ -189,7 +189,7 @@ def _reason_in_pool(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs,
         return Reason(Code.LOWER_RUNG_SERVES)
     if outcome.reason.code.family is Family.NEVER:
         return outcome.reason
-    return Reason(outcome.reason.code, outcome.reason.window, None)
+    return msgspec.structs.replace(outcome.reason, returns_at=None)
 
 
 def _left_out(

@@ -6,8 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
+from django.contrib.auth import get_user_model
+from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
+from billing_catalog.models import BillingEntry
 from ladder.models import Connection, QuotaWindow, RungBudget
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import iso_text
@@ -257,10 +261,26 @@ def test_an_empty_ladder_tells_how_to_fill_it(signed_in: Page, live_server: Any)
     expect(row_of(signed_in, "first")).to_be_visible()
 
 
-def test_the_admin_keeps_the_policy(signed_in: Page, live_server: Any, fleet: None) -> None:
-    for path in ("/admin/", "/admin/auth/user/", "/admin/auth/user/add/", "/admin/login/"):
+def test_the_admin_keeps_the_policy_and_never_scrolls_sideways(signed_in: Page, live_server: Any, fleet: None) -> None:
+    """The context fails the test where a page breaks the policy."""
+    lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
+    one = reverse("admin:auth_user_change", args=[get_user_model().objects.get().pk])
+    for path in (reverse("admin:index"), *lists, one):
         signed_in.goto(live_server.url + path)
-    expect(signed_in.locator("#header .brand")).to_be_visible()
+        expect(signed_in.locator("#header .brand")).to_be_visible()
+    signed_in.set_viewport_size({"width": 390, "height": 800})
+    for path in (reverse("admin:index"), one):
+        answer = signed_in.goto(live_server.url + path)
+        assert answer is not None
+        assert answer.status == 200
+        assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_history_of_a_row_keeps_the_policy(signed_in: Page, live_server: Any, fleet: None) -> None:
+    entry = BillingEntry.objects.first()
+    assert entry is not None
+    signed_in.goto(live_server.url + reverse("admin:billing_catalog_billingentry_history", args=[entry.pk]))
+    expect(signed_in.locator("#change-history")).to_be_visible()
 
 
 def test_it_works_without_script(chromium: Any, client: Any, live_server: Any, operator: Any, fleet: None) -> None:
