@@ -27,9 +27,9 @@ def words(enum: type) -> list[str]:
     return [word.value for word in enum]  # type: ignore[attr-defined]
 
 
-def percent(**options: object) -> s.DecimalField:
-    """Return a percentage as documented: a number or a decimal text, 0 to 100."""
-    return s.DecimalField(max_digits=None, decimal_places=None, min_value=0, max_value=100, **options)  # type: ignore[arg-type]
+def percent(**options: object) -> s.FloatField:
+    """Return a percentage as documented: a number, 0 to 100 (a decimal text is taken too)."""
+    return s.FloatField(min_value=0, max_value=100, **options)  # type: ignore[arg-type]
 
 
 def usd(**options: object) -> s.DecimalField:

@@ -17,7 +17,7 @@ from ladder.services.settings import OmnirouteSettings, SettingsChanges, from_om
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
-from omniroute_admin.common.core.numbers import decimal_text, usd_text
+from omniroute_admin.common.core.numbers import decimal_text, percent_number, usd_text
 from omniroute_admin.common.history import LONGEST_REASON
 from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
 from omniroute_admin.common.selectors.revision import read_snapshot
@@ -85,8 +85,8 @@ def settings_document(stored: StoredSettings) -> dict[str, Any]:
     """Return the settings as the API shows them (SPEC 4, Resources)."""
     ladder = stored.ladder
     return {
-        "exit_cutoff_percent": decimal_text(ladder.exit_cutoff_percent),
-        "reentry_min_remaining_percent": decimal_text(ladder.reentry_min_remaining_percent),
+        "exit_cutoff_percent": percent_number(ladder.exit_cutoff_percent),
+        "reentry_min_remaining_percent": percent_number(ladder.reentry_min_remaining_percent),
         "max_reading_age_seconds": ladder.max_reading_age_seconds,
         "tier_thresholds": {"free": usd_text(stored.thresholds.free), "cheap": usd_text(stored.thresholds.cheap)},
         "rung_budgets": {rung: _budget_document(budget) for rung, budget in stored.budgets.items()},

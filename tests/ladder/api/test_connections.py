@@ -194,7 +194,7 @@ def test_a_window_has_just_the_fields_of_spec_4(router, window):
     assert page["results"] == [
         {
             "window": "session (5h)/a",
-            "remaining_percent": "4.5",
+            "remaining_percent": 4.5,
             "unlimited": False,
             "status": "safe",
             "reset_at": None,
@@ -221,7 +221,7 @@ def test_an_operator_mutes_a_window_and_gives_it_a_cutoff_q6_q7(router, window):
     address = f"{ONE}/windows/session (5h)/a"
     body = {"is_muted": True, "exit_cutoff_percent": "20.5", "reason": "keep some"}
     response = router.send("patch", address, body)
-    assert (response.json()["is_muted"], response.json()["exit_cutoff_percent"]) == (True, "20.5")
+    assert (response.json()["is_muted"], response.json()["exit_cutoff_percent"]) == (True, 20.5)
     assert response.json()["verdict"] == "exhausted"
     assert QuotaWindow.history.latest("history_id").history_change_reason == "keep some"
     assert router.send("patch", address, {"exit_cutoff_percent": None}).json()["exit_cutoff_percent"] is None
