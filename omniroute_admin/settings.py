@@ -141,6 +141,9 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "omniroute_admin.common.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+# A reason may be a page long; the package's own column ends at 100 characters.
+SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
+
 SPECTACULAR_SETTINGS = {
     "TITLE": "omniroute_admin",
     "DESCRIPTION": "Control plane for subscription-first routing: pools for routers, live quota, spend, and why.",
@@ -159,10 +162,10 @@ SPECTACULAR_SETTINGS = {
     # Words that several fields share have one name in the schema.
     "ENUM_NAME_OVERRIDES": {
         "RungWord": "ladder.api.documents.RUNGS",
-        "ReasonCode": "ladder.core.reasons.Code",
-        "OverageWord": "billing_catalog.core.values.Overage",
-        "BillingWord": "billing_catalog.core.values.Billing",
-        "EmptyReason": "ladder.core.reasons.EmptyCode",
+        "ReasonCode": "ladder.api.documents.REASON_CODES",
+        "EmptyReason": "ladder.api.documents.EMPTY_CODES",
+        "OverageWord": "billing_catalog.choices.OVERAGE_CHOICES",
+        "BillingWord": "billing_catalog.choices.BILLING_CHOICES",
     },
 }
 

@@ -14,6 +14,7 @@ handler500 = "omniroute_admin.common.problems.server_error"
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("billing_catalog.api.urls")),
     path("api/v1/", include("ladder.api.urls")),
     path("v1/models", ModelListView.as_view(), name="models"),
     path("api/schema/", SchemaView.as_view(), name="schema"),

@@ -11,5 +11,9 @@ def glob_matches(*, pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    parts = (re.escape(part) for part in pattern.split("*"))
-    return re.compile(".*".join(parts) + r"\Z", re.IGNORECASE | re.DOTALL)
+    first, *others = (re.escape(part) for part in pattern.split("*"))
+    # Each part between two stars may take its first place for good: trying others would cost a caller's pattern of
+    # many stars exponential time, and could find nothing more.
+    middle = "".join(f"(?>.*?{part})" for part in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return re.compile(rf"{first}{middle}{last}\Z", re.IGNORECASE | re.DOTALL)

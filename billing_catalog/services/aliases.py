@@ -20,6 +20,8 @@ from omniroute_admin.common.errors import field
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 
+"""What a history row holds of a reason, in characters."""
+
 NAMED_AT_MOST = 20
 """How many rows in the way an error names; the rest is counted."""
 

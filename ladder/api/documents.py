@@ -9,6 +9,17 @@ from ladder.core.reasons import Code, EmptyCode, Family
 from ladder.core.values import Grouping, MixedRungs, Rung
 
 RUNGS = [rung.word for rung in Rung]
+REASON_CODES = [code.value for code in Code]
+EMPTY_CODES = [code.value for code in EmptyCode]
+
+
+IF_MATCH = OpenApiParameter(
+    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="An entity tag; 412 where it has changed."
+)
+REASON = OpenApiParameter("reason", OpenApiTypes.STR, description="Why; goes to the history.")
+PROVIDER = OpenApiParameter(
+    "provider", OpenApiTypes.STR, description="Needed for noauth, which each provider has one of."
+)
 
 
 def words(enum: type) -> list[str]:
@@ -16,9 +27,9 @@ def words(enum: type) -> list[str]:
     return [word.value for word in enum]  # type: ignore[attr-defined]
 
 
-def percent(**options: object) -> s.DecimalField:
-    """Return a percentage as documented: a number or a decimal text, 0 to 100."""
-    return s.DecimalField(max_digits=None, decimal_places=None, min_value=0, max_value=100, **options)  # type: ignore[arg-type]
+def percent(**options: object) -> s.FloatField:
+    """Return a percentage as documented: a number, 0 to 100 (a decimal text is taken too)."""
+    return s.FloatField(min_value=0, max_value=100, **options)  # type: ignore[arg-type]
 
 
 def usd(**options: object) -> s.DecimalField:
@@ -66,7 +77,7 @@ class ExclusionDocument(s.Serializer):
     connection_id = s.CharField(allow_null=True)
     ref = s.CharField(allow_null=True)
     rung = s.ChoiceField(RUNGS, allow_null=True)
-    code = s.ChoiceField(words(Code))
+    code = s.ChoiceField(REASON_CODES)
     family = s.ChoiceField(words(Family))
     window = s.CharField(allow_null=True)
     detail = s.CharField()
@@ -76,7 +87,7 @@ class ExclusionDocument(s.Serializer):
 class EmptyDocument(s.Serializer):
     """Why a pool is empty, and when it may not be."""
 
-    code = s.ChoiceField(words(EmptyCode))
+    code = s.ChoiceField(EMPTY_CODES)
     detail = s.CharField()
     returns_at = s.DateTimeField(allow_null=True)
 
@@ -86,7 +97,7 @@ class StandingDocument(s.Serializer):
 
     in_ = s.BooleanField()
     rung = s.ChoiceField(RUNGS, allow_null=True)
-    code = s.ChoiceField(words(Code), allow_null=True)
+    code = s.ChoiceField(REASON_CODES, allow_null=True)
 
     def get_fields(self) -> dict[str, s.Field]:
         """Return the fields under the names they have on the wire."""

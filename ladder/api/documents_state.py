@@ -3,9 +3,8 @@
 from rest_framework import serializers as s
 
 from billing_catalog.core.values import Billing, Matched, Overage
-from ladder.api.documents import RUNGS, EmptyDocument, percent, usd, words
+from ladder.api.documents import REASON_CODES, RUNGS, EmptyDocument, percent, usd, words
 from ladder.core.ids import CATEGORIES
-from ladder.core.reasons import Code
 from ladder.core.values import Accounting, Combine, CooldownCause, Grouping, ReadingStatus
 
 
@@ -28,7 +27,7 @@ class PoolLines(s.Serializer):
     revision = s.CharField()
 
 
-class BudgetDocument(s.Serializer):
+class RungBudgetDocument(s.Serializer):
     """A paid rung's budget in its present window; amount null is no limit, 0 is off."""
 
     amount_usd = usd(allow_null=True)
@@ -49,7 +48,7 @@ class RungDocument(s.Serializer):
     usable = s.IntegerField()
     total = s.IntegerField()
     by_code = s.DictField(child=s.IntegerField())
-    budget = BudgetDocument(allow_null=True)
+    budget = RungBudgetDocument(allow_null=True)
 
 
 class Occupancy(s.Serializer):
@@ -116,7 +115,7 @@ class PoolPlaceDocument(s.Serializer):
     model = s.CharField(allow_null=True)
     in_ = s.BooleanField()
     rung = s.ChoiceField(RUNGS, allow_null=True)
-    code = s.ChoiceField(words(Code), allow_null=True)
+    code = s.ChoiceField(REASON_CODES, allow_null=True)
 
     def get_fields(self) -> dict[str, s.Field]:
         """Return the fields under the names they have on the wire."""

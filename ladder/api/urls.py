@@ -2,15 +2,25 @@
 
 from django.urls import path
 
+from ladder.api.connections import ConnectionListView, ConnectionView, CooldownView
 from ladder.api.explain import ExplainView
 from ladder.api.pools import EvaluateView, OccupancyView, PoolListView, PoolView
 from ladder.api.settings import OmnirouteSettingsView, SettingsView
+from ladder.api.telemetry import ReadingsView
+from ladder.api.windows import MarkExhaustedView, WindowListView, WindowView
 
 urlpatterns = [
     path("pools", PoolListView.as_view(), name="pools"),
     path("pools/<path:pool_id>", PoolView.as_view(), name="pool"),
     path("evaluate", EvaluateView.as_view(), name="evaluate"),
+    path("connections", ConnectionListView.as_view(), name="connections"),
+    path("connections/<str:connection_id>", ConnectionView.as_view(), name="connection"),
+    path("connections/<str:connection_id>/cooldown", CooldownView.as_view(), name="connection-cooldown"),
+    path("connections/<str:connection_id>/windows", WindowListView.as_view(), name="windows"),
+    path("connections/<str:connection_id>/windows/<path:window>", WindowView.as_view(), name="window"),
+    path("connections/<str:connection_id>/mark-exhausted", MarkExhaustedView.as_view(), name="mark-exhausted"),
     path("connections/<str:connection_id>/explain", ExplainView.as_view(), name="connection-explain"),
+    path("telemetry/readings", ReadingsView.as_view(), name="telemetry-readings"),
     path("settings", SettingsView.as_view(), name="settings"),
     path("settings/omniroute.json", OmnirouteSettingsView.as_view(), name="settings-omniroute"),
     path("occupancy", OccupancyView.as_view(), name="occupancy"),

@@ -97,7 +97,7 @@ def reset_that_caused(
 def _is_used_up(window: Window, settings: LadderSettings) -> bool:
     if window.status is ReadingStatus.EXHAUSTED:
         return True
-    percent = window.remaining_percent
+    percent = None if window.unlimited else window.remaining_percent
     return percent is not None and percent <= exit_cutoff(window=window, settings=settings)
 
 

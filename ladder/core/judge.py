@@ -7,15 +7,17 @@ import msgspec
 
 from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.values import Billing, Overage, Tier, Verdict
-from ladder.core.cooldown import acting_cooldown
+from ladder.core.cooldown import Resting, acting_cooldown
 from ladder.core.instants import NEVER, settle
 from ladder.core.money import is_off, is_spent, money_instants, reopens_at
 from ladder.core.quota import counting_windows, judge_windows, quota_instants
 from ladder.core.reasons import PRECEDENCE, Code
-from ladder.core.values import Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
+from ladder.core.values import PAID_RUNGS, Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
 
 _RUNG_OF_TIER = {Tier.FREE: Rung.FREE, Tier.CHEAP: Rung.CHEAP, Tier.PREMIUM: Rung.PREMIUM}
 _RUNG_OF_BILLING = {Billing.SUBSCRIPTION: Rung.SUBSCRIPTION, Billing.KEYLESS: Rung.KEYLESS}
+
+
 class Account(msgspec.Struct, frozen=True):
     """A connection with what the catalogue says of it."""
 
@@ -48,21 +50,29 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown)."""
+    """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown).
+
+    `resting` is the acting cooldown where the code is `cooldown`: other reasons may keep the pair out for longer.
+    """
 
     code: Code
     window: str | None = None
     returns_at: datetime | None = None
+    resting: Resting | None = None
 
 
 class PairOutcome(msgspec.Struct, frozen=True):
-    """What became of one pair; `reason` None means it is in. It stays so until `change_at` (exclusive)."""
+    """What became of one pair; `reason` None means it is in. It stays so until `change_at` (exclusive).
+
+    `recode_at`, never earlier, is when more than the return time changes: what counts where that is not told (P6).
+    """
 
     connection_id: str
     rung: Rung | None
     reason: Reason | None
     may_bill_past_plan: bool = False
     change_at: datetime = NEVER
+    recode_at: datetime = NEVER
 
 
 def rung_of(*, billing: Billing, tier: Tier) -> Rung:
@@ -77,13 +87,22 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     if code is not None:
         return PairOutcome(account.connection.connection_id, rung, Reason(code))
     windows = counting_windows(windows=account.connection.windows, model=under.model)
-    reason, change_at = settle(
-        decide=lambda at: _first_reason(list(_for_now(account, under, rung, windows, at))),
-        instants=instants_of(account=account, under=under),
-        now=now,
-    )
+    instants = instants_of(account=account, under=under)
+
+    def decide(at: datetime) -> Reason | None:
+        return _first_reason(list(_for_now(account, under, rung, windows, at)))
+
+    reason, change_at = settle(decide=decide, instants=instants, now=now)
+    recode_at = change_at
+    if change_at < NEVER and rung is not Rung.SUBSCRIPTION:
+        later = [instant for instant in instants if instant >= change_at]
+        _, recode_at = settle(decide=lambda at: _without_return(decide(at)), instants=later, now=now)
     may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
-    return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at)
+    return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at, recode_at)
+
+
+def _without_return(reason: Reason | None) -> Reason | None:
+    return None if reason is None else msgspec.structs.replace(reason, returns_at=None)
 
 
 def _never(account: Account, under: Circumstances, rung: Rung) -> Code | None:
@@ -102,8 +121,13 @@ def _barred_by_grouping(account: Account, under: Circumstances, rung: Rung) -> C
         return _barred_from_plan(account, rung)
     if under.grouping is Grouping.FREE:
         return None if rung in (Rung.KEYLESS, Rung.FREE) else Code.RUNG_NOT_IN_POOL
-    budget = under.budgets.get(rung)
+    budget = _budget_of(under, rung)
     return Code.RUNG_DISABLED if budget is not None and is_off(budget) else None
+
+
+def _budget_of(under: Circumstances, rung: Rung) -> Budget | None:
+    """Return the budget of a paid rung; of the others nothing is asked (M)."""
+    return under.budgets.get(rung) if rung in PAID_RUNGS else None
 
 
 def _barred_from_plan(account: Account, rung: Rung) -> Code | None:
@@ -124,11 +148,12 @@ def _for_now(
         yield Reason(Code.BREAKER_OPEN, None, open_until)
     resting = acting_cooldown(cooldowns=account.connection.cooldowns, model=under.model, now=at)
     if resting is not None:
-        yield Reason(Code.COOLDOWN, None, resting.until)
+        yield Reason(Code.COOLDOWN, None, resting.until, resting)
     if rung <= Rung.FREE:
         yield from _by_quota(under, rung, windows, at)
-    elif rung in under.budgets and is_spent(budget=under.budgets[rung], at=at):
-        yield Reason(Code.BUDGET_SPENT, None, reopens_at(budget=under.budgets[rung], now=at))
+    budget = _budget_of(under, rung)
+    if budget is not None and is_spent(budget=budget, at=at):
+        yield Reason(Code.BUDGET_SPENT, None, reopens_at(budget=budget, now=at))
 
 
 def _by_quota(under: Circumstances, rung: Rung, windows: tuple[Window, ...], at: datetime) -> Iterator[Reason]:
@@ -150,7 +175,7 @@ def _first_reason(reasons: list[Reason]) -> Reason | None:
         return None
     first = min(reasons, key=lambda reason: PRECEDENCE[reason.code])
     window = next((reason.window for reason in reasons if reason.window is not None), None)
-    return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]))
+    return Reason(first.code, window, latest_return([reason.returns_at for reason in reasons]), first.resting)
 
 
 def latest_return(returns: list[datetime | None]) -> datetime | None:
@@ -169,4 +194,5 @@ def instants_of(*, account: Account, under: Circumstances) -> list[datetime]:
     if rung <= Rung.FREE:
         windows = counting_windows(windows=account.connection.windows, model=under.model)
         return instants + quota_instants(windows=windows, settings=under.settings)
-    return instants + (money_instants(under.budgets[rung]) if rung in under.budgets else [])
+    budget = _budget_of(under, rung)
+    return instants if budget is None else instants + money_instants(budget)

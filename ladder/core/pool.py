@@ -9,7 +9,7 @@ from ladder.core.ids import PoolId
 from ladder.core.instants import NEVER
 from ladder.core.judge import PairOutcome, Reason
 from ladder.core.reasons import PRECEDENCE, Code, EmptyCode, Family
-from ladder.core.snapshot import Snapshot, Split
+from ladder.core.snapshot import Placed, Snapshot, Split
 from ladder.core.values import (
     Candidate,
     Connection,
@@ -34,9 +34,10 @@ _WORDS = tuple(rung.word for rung in Rung)
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """A candidate and what became of its pairs."""
+    """A candidate, where it is judged, and what became of its pairs."""
 
     candidate: Candidate
+    placed: Placed
     split: Split
 
 
@@ -74,6 +75,8 @@ def build_pool(
     cut = _RUNGS if serving is None or not options.lowest_rung_only else (serving,)
     entries = [entry for rung in cut for entry in buckets[rung]]
     limit = serving if options.lowest_rung_only else None
+    if limit is not None:
+        ends = _cut_until(judged, options.mixed_rungs, limit)
     left_out = None
     if options.explain or not entries:
         left_out = list(_left_out(judged, options.mixed_rungs, limit, without_models))
@@ -109,9 +112,9 @@ def _judge(
         ids = one.connection_id if one.allowed_connection_ids is None else one.allowed_connection_ids
         split = placed.scope.splits.get(ids)  # type: ignore[arg-type]
         if split is None or split.change_at <= now:
-            split = snapshot.split(placed=placed, ids=ids, now=now)  # type: ignore[arg-type]
-        until = min(until, split.change_at)
-        judged.append(Judged(one, split))
+            split = snapshot.split(scope=placed.scope, ids=ids, now=now)  # type: ignore[arg-type]
+        until = min(until, split.holds_until(placed))
+        judged.append(Judged(one, placed, split))
     return judged, until
 
 
@@ -154,20 +157,39 @@ def _place_of(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs) -> Ru
     return min(outcome.rung, split.by_rung[0][0])
 
 
+def _is_above(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs, serving: Rung) -> bool:
+    """Tell whether a pair is, or would be, on a rung above the one that serves."""
+    place = _place_of(split, outcome, mixed_rungs)
+    return place is not None and place > serving
+
+
+def _cut_until(judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung) -> datetime:
+    """Return the first instant at which an answer cut after the serving rung changes (P6, P9).
+
+    Above that rung no return time is told, so a change of nothing else is none.
+    """
+    until = NEVER
+    for item in judged:
+        until = min(until, item.split.placed_until(item.placed))
+        for outcome in item.split.outcomes:
+            is_above = _is_above(item.split, outcome, mixed_rungs, serving)
+            until = min(until, outcome.recode_at if is_above else outcome.change_at)
+    return until
+
+
 def _reason_in_pool(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs, serving: Rung | None) -> Reason | None:
     """Return why a pair is not in the pool, `lower_rung_serves` included (P6, P8); None where it is in.
 
     A pair that is out for another reason above the serving rung would not return with that reason's end alone, so its
     return is unknown.
     """
-    place = _place_of(split, outcome, mixed_rungs)
-    if serving is None or place is None or place <= serving:
+    if serving is None or not _is_above(split, outcome, mixed_rungs, serving):
         return outcome.reason
     if outcome.reason is None:
         return Reason(Code.LOWER_RUNG_SERVES)
     if outcome.reason.code.family is Family.NEVER:
         return outcome.reason
-    return Reason(outcome.reason.code, outcome.reason.window, None)
+    return msgspec.structs.replace(outcome.reason, returns_at=None)
 
 
 def _left_out(
@@ -233,10 +255,8 @@ def _emptiness(snapshot: Snapshot, pool_id: PoolId, left_out: Sequence[LeftOut])
     known = [at for at in for_now if at is not None]
     returns_at = min(known) if known and len(known) == len(for_now) else None
     first = min(left_out, key=lambda left: _urgency(left.reason), default=None)
-    detail = describe_emptiness(code=code)
-    if first is not None:
-        detail += " " + _explain(snapshot, first).detail
-    return Empty(code.value, detail, returns_at)
+    why = None if first is None or first.reason.code is Code.NO_CONNECTIONS else _explain(snapshot, first).detail
+    return Empty(code.value, describe_emptiness(code=code, why=why, is_anything_listed=bool(left_out)), returns_at)
 
 
 def _urgency(reason: Reason) -> tuple[bool, int]:

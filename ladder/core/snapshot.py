@@ -5,7 +5,7 @@ window, cooldown or exclusion speaks has its own. Judgements are kept with the i
 and are made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -24,16 +24,32 @@ from omniroute_admin.common.core.names import NOAUTH
 _MEMO_LIMIT = 20_000
 """Callers choose the lists and names that are remembered, so the memory of them is bounded."""
 
+_BEFORE_ABILITY = tuple(Code)[: tuple(Code).index(Code.CAPABILITY_MISSING)]
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
 class Split(msgspec.Struct, frozen=True):
-    """A list of connections judged under one scope: survivors by rung (P1, P5), and what became of each pair."""
+    """A list of connections judged under one scope: survivors by rung (P1, P5), and what became of each pair.
+
+    Models that share a scope may change tier or ability at different instants, so those are not in `change_at`:
+    `follows_tier` and `asks_ability` tell whether any pair would change with them.
+    """
 
     outcomes: tuple[PairOutcome, ...]
     by_rung: tuple[tuple[Rung, tuple[str, ...], bool], ...]
     counts: tuple[tuple[Code, int], ...]
     change_at: datetime
+    follows_tier: bool
+    asks_ability: bool
+
+    def holds_until(self, placed: "Placed") -> datetime:
+        """Return when the first of these outcomes changes for the models of `placed` (P9)."""
+        return min(self.change_at, self.placed_until(placed))
+
+    def placed_until(self, placed: "Placed") -> datetime:
+        """Return when a change of tier or ability first changes one of these outcomes."""
+        tier_until = placed.tier_until if self.follows_tier else NEVER
+        return min(tier_until, placed.ability_until) if self.asks_ability else tier_until
 
 
 class Scope:
@@ -183,13 +199,13 @@ class Snapshot:
             now=now,
         )
 
-    def split(self, *, placed: Placed, ids: tuple[str, ...] | str, now: datetime) -> Split:
+    def split(self, *, scope: Scope, ids: tuple[str, ...] | str, now: datetime) -> Split:
         """Judge the pairs of a candidate, each connection at most once per scope, and remember the result."""
-        scope = placed.scope
         listed = (ids,) if isinstance(ids, str) else ids
         outcomes = tuple(self._outcome(scope, connection_id, now) for connection_id in listed)
         _bound(scope.splits)
-        split = scope.splits[ids] = _split_of(outcomes, self._ends(placed, outcomes))
+        accounts = [self.find_account(connection_id=one, provider=scope.provider) for one in listed]
+        split = scope.splits[ids] = _split_of(outcomes, [one for one in accounts if isinstance(one, Account)])
         return split
 
     def _outcome(self, scope: Scope, connection_id: str, now: datetime) -> PairOutcome:
@@ -201,17 +217,6 @@ class Snapshot:
             return PairOutcome(connection_id, None, Reason(account))
         outcome = scope.pairs[connection_id] = judge_pair(account=account, under=scope.under, now=now)
         return outcome
-
-    def _ends(self, placed: Placed, outcomes: tuple[PairOutcome, ...]) -> datetime:
-        """Return when the first of these outcomes changes by itself, the change of tier or ability included."""
-        ends = [outcome.change_at for outcome in outcomes]
-        for outcome in outcomes:
-            account = self.find_account(connection_id=outcome.connection_id, provider=placed.scope.provider)
-            if isinstance(account, Account) and account.follows_tier:
-                ends.append(placed.tier_until)
-            if isinstance(account, Account) and not _is_out_before_ability(outcome):
-                ends.append(placed.ability_until)
-        return min(ends, default=NEVER)
 
     def inventory(self, *, now: datetime) -> Inventory:
         """Return the stored candidates now: one per current price row, by rank, provider, model (SPEC 4)."""
@@ -275,8 +280,9 @@ def _capabilities(price: Price | None) -> frozenset[str]:
     return frozenset() if price is None else price.capabilities
 
 
-def _is_out_before_ability(outcome: PairOutcome) -> bool:
-    return outcome.reason is not None and outcome.reason.code in (Code.CONNECTION_DISABLED, Code.MODEL_EXCLUDED)
+def _asks_ability(outcome: PairOutcome) -> bool:
+    """Tell whether the model's ability matters to the pair: no reason of higher precedence keeps it out (P8)."""
+    return outcome.reason is None or outcome.reason.code not in _BEFORE_ABILITY
 
 
 def _bound(memory: dict[Any, Any]) -> None:
@@ -284,7 +290,7 @@ def _bound(memory: dict[Any, Any]) -> None:
         memory.clear()
 
 
-def _split_of(outcomes: tuple[PairOutcome, ...], change_at: datetime) -> Split:
+def _split_of(outcomes: tuple[PairOutcome, ...], accounts: Sequence[Account]) -> Split:
     survivors: dict[Rung, list[PairOutcome]] = {}
     counts: dict[Code, int] = {}
     for outcome in outcomes:
@@ -296,4 +302,11 @@ def _split_of(outcomes: tuple[PairOutcome, ...], change_at: datetime) -> Split:
         (rung, tuple(pair.connection_id for pair in pairs), any(pair.may_bill_past_plan for pair in pairs))
         for rung, pairs in sorted(survivors.items())
     )
-    return Split(outcomes, by_rung, tuple(counts.items()), change_at)
+    return Split(
+        outcomes,
+        by_rung,
+        tuple(counts.items()),
+        min((outcome.change_at for outcome in outcomes), default=NEVER),
+        follows_tier=any(account.follows_tier for account in accounts),
+        asks_ability=any(_asks_ability(outcome) for outcome in outcomes),
+    )

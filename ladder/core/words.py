@@ -18,11 +18,9 @@ _EMPTY = {
     EmptyCode.NO_USABLE_PLAN: "No plan that stops hard is verified usable.",
     EmptyCode.ALL_EXHAUSTED: "No connection can serve on any rung.",
     EmptyCode.NO_FREE_CAPACITY: "No keyless or verified free connection can serve.",
-    EmptyCode.NO_CANDIDATES: (
-        "There is no candidate: send candidates, or store connections (manage.py import_omniroute) and prices "
-        "(manage.py sync_prices)."
-    ),
+    EmptyCode.NO_CANDIDATES: "There is no candidate.",
 }
+_STORE = "store connections (POST /api/v1/connections or manage.py import_omniroute)"
 
 _FIXED = {
     Code.NO_CONNECTIONS: "no connection is listed for {provider}: add one on the connections page or in the request",
@@ -56,17 +54,25 @@ def describe(*, snapshot: "Snapshot", provider: str, connection_id: str | None, 
     if reason.code in _FIXED:
         return _fixed(provider, connection_id, known, reason.code)
     name = f"{provider}/{connection_id}"
-    if reason.code is Code.COOLDOWN:
-        return f"{name} is in cooldown" + ("" if reason.returns_at else " until it is cleared")
+    if reason.resting is not None:
+        end = " until it is cleared" if reason.resting.until is None else ""
+        return f"{name} is in cooldown ({reason.resting.cause}){end}"
     if known is None or reason.window is None:
         return f"no quota reading for {name}: send POST /api/v1/telemetry/readings"
     window = next((one for one in known.connection.windows if one.window == reason.window), None)
     return _quota_sentence(snapshot, name, window, reason) if window else f"{reason.window} of {name} is not usable"
 
 
-def describe_emptiness(*, code: EmptyCode) -> str:
-    """Return the first sentence on an empty pool."""
-    return _EMPTY[code]
+def describe_emptiness(*, code: EmptyCode, why: str | None, is_anything_listed: bool) -> str:
+    """Return the sentences on an empty pool: that it is empty, and the reason that is mended soonest.
+
+    `why` None is "no connection stands behind any candidate", or no candidate at all.
+    """
+    if why is not None:
+        return f"{_EMPTY[code]} {why[0].upper()}{why[1:]}."
+    if is_anything_listed:
+        return f"{_EMPTY[code]} No candidate has a connection: {_STORE}."
+    return f"{_EMPTY[code]} Send candidates, or {_STORE} and prices (manage.py sync_prices)."
 
 
 def _fixed(provider: str, connection_id: str | None, known: Account | None, code: Code) -> str:

@@ -22,6 +22,7 @@ from omniroute_admin.common.services.revision import deciding_write
 _IDENTITY = ("connection_id", "provider")
 _OVERAGE = {"auth_type", "overage_override", "overage_override_reason"}
 _LONGEST_GLOB = 200
+_NO_REASON = "Say why: the catalogue does not call this connection hard-stop (B4)."
 
 
 def create_connection(
@@ -49,8 +50,8 @@ def create_connection(
     with deciding_write():
         provider = resolve_provider(provider)
         row = _implied(connection_id, provider) or Connection(connection_id=connection_id, provider=provider)
-        # The type checker does not see that the field itself says null=True.
-        row.auth_type = "none" if connection_id == NOAUTH and not auth_type else auth_type  # type: ignore[assignment]
+        row.auth_type = auth_type  # type: ignore[assignment] # the field says null=True where no checker sees it
+        _default_auth_type(row)
         row.label, row.is_enabled, row.is_implied = label, is_enabled, False
         row.overage_override, row.overage_override_reason = overage_override or None, overage_override_reason
         row.excluded_models = list(excluded_models)
@@ -77,6 +78,7 @@ def update_connection(
         before = {name: getattr(row, name) for name in changes}
         for name, value in changes.items():
             setattr(row, name, resolve_provider(value) if name == "provider" else value)
+        _default_auth_type(row)
         if "overage_override" in changes:
             _default_override_reason(row, reason)
         check_connection(row, changed=set(changes), identity={name: before.get(name) for name in _IDENTITY})
@@ -127,6 +129,17 @@ def check_connection(
         raise ValidationError(errors)
 
 
+def check_override(row: Connection, *, reason: str) -> None:
+    """Check that `hard-stop` declared against the catalogue has a reason; that of the change will do (B4).
+
+    Raises:
+        ValidationError: it has none.
+    """
+    _default_override_reason(row, reason)
+    if _lacks_override_reason(row):
+        raise ValidationError({"overage_override_reason": _NO_REASON})
+
+
 def _problems(row: Connection, changed: set[str] | None, identity: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, before in identity.items():
         if before is not None and getattr(row, name) != before:
@@ -137,7 +150,7 @@ def _problems(row: Connection, changed: set[str] | None, identity: Mapping[str, 
     if not all(isinstance(glob, str) and is_storable(glob, length=_LONGEST_GLOB) for glob in globs):
         yield "excluded_models", f"A glob is 1 to {_LONGEST_GLOB} printable characters."
     if (changed is None or changed & _OVERAGE) and _lacks_override_reason(row):
-        yield "overage_override_reason", "Say why: the catalogue does not call this connection hard-stop (B4)."
+        yield "overage_override_reason", _NO_REASON
 
 
 def _lacks_override_reason(row: Connection) -> bool:
@@ -151,6 +164,11 @@ def _lacks_override_reason(row: Connection) -> bool:
         auth_type=row.auth_type,
     )
     return said.overage is not Overage.HARD_STOP
+
+
+def _default_auth_type(row: Connection) -> None:
+    if row.connection_id == NOAUTH and not row.auth_type:
+        row.auth_type = "none"
 
 
 def _default_override_reason(row: Connection, reason: str) -> None:

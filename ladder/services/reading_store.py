@@ -4,9 +4,10 @@ Raw statements, since the ORM's bulk calls cut a large body into many: one `exec
 rows it carries.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -62,7 +63,10 @@ class ReadingStore:
 
     def __init__(self, *, connection_keys: Collection[int], instants: Collection[datetime]) -> None:
         """Load both, in one query each."""
-        self._windows = {(state.connection_id, state.window): state for state in _load_windows(connection_keys)}
+        self._windows: dict[WindowKey, WindowState] = {}
+        self._by_connection: dict[int, list[WindowState]] = {}
+        for state in _load_windows(connection_keys):
+            self._add(state)
         self._readings = _load_readings(connection_keys, instants)
         self._changed_readings: dict[tuple[WindowKey, datetime], Observation] = {}
 
@@ -73,13 +77,16 @@ class ReadingStore:
 
     def windows_of(self, connection_key: int) -> list[WindowState]:
         """Return the windows of one connection."""
-        return [state for (key, _), state in self._windows.items() if key == connection_key]
+        return self._by_connection.get(connection_key, [])
 
     def window(self, key: WindowKey) -> WindowState:
         """Return a window, made where it is not there yet."""
-        if key not in self._windows:
-            self._windows[key] = WindowState(connection_id=key[0], window=key[1])
-        return self._windows[key]
+        return self._windows.get(key) or self._add(WindowState(connection_id=key[0], window=key[1]))
+
+    def _add(self, state: WindowState) -> WindowState:
+        self._windows[state.connection_id, state.window] = state
+        self._by_connection.setdefault(state.connection_id, []).append(state)
+        return state
 
     def reading(self, key: WindowKey, observed_at: datetime) -> Observation | None:
         """Return what is known of a window at one instant."""
@@ -168,12 +175,16 @@ def _insert(model: type[models.Model], columns: Collection[Any]) -> str:
 
 def _run(statement: str, columns: Collection[Any], rows: Iterable[list[Any]]) -> None:
     """Run one statement for many rows; every value goes through its column, which knows the database's form."""
-    prepared = [
-        [column.get_db_prep_save(value, database) for column, value in zip(columns, row, strict=True)] for row in rows
-    ]
+    prepare = [_preparer(column) for column in columns]
+    prepared = [[form(value) for form, value in zip(prepare, row, strict=True)] for row in rows]
     if prepared:
         with database.cursor() as cursor:
             cursor.executemany(statement, prepared)
+
+
+def _preparer(column: Any) -> Callable[[Any], Any]:
+    """Return what brings a column's value into the database's form; values repeat, so each is done once."""
+    return lru_cache(maxsize=None)(lambda value: column.get_db_prep_save(value, database))
 
 
 def _quoted(name: str) -> str:

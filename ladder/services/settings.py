@@ -17,7 +17,7 @@ from ladder.models import LadderSettings, RungBudget
 from ladder.selectors.settings import StoredSettings, read_stored_settings
 from omniroute_admin.common.bodies import check_meta, decimal_meta
 from omniroute_admin.common.errors import BadRequest, FieldError
-from omniroute_admin.common.history import Actor, stamp
+from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 
@@ -39,7 +39,7 @@ Percent = Annotated[Decimal, decimal_meta(ge=0, le=100, places=8)]
 Usd = Annotated[Decimal, decimal_meta(ge=0, lt=1_000_000_000, places=6)]
 Age = Annotated[int, Meta(ge=10, le=3600)]
 Zone = Annotated[str, check_meta(_zone_problem)]
-Reason = Annotated[str, Meta(max_length=100)]
+Reason = Annotated[str, Meta(max_length=LONGEST_REASON)]
 
 
 class BudgetChanges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

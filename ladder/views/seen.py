@@ -32,13 +32,8 @@ class Seen(msgspec.Struct, frozen=True):
         return Picture(
             revision=int(self.occupancy.revision),
             evaluated_at=micros(self.glance.now),
-            valid_until=micros(self._holds_until()),
+            valid_until=micros(holds_until(snapshot=self.snapshot, occupancy=self.occupancy)),
         )
-
-    def _holds_until(self) -> datetime | None:
-        """Return when the picture changes by itself: with a decision, or where a budget window on it ends."""
-        ends = [rung.budget.window_end for rung in self.occupancy.rungs if rung.budget]
-        return min((at for at in (self.occupancy.valid_until, *ends) if at), default=None)
 
     def pool(self, asked: Asked) -> Pool:
         """Return the pool that is asked for, exactly as the API answers it over the stored inventory (SPEC 4)."""
@@ -56,13 +51,45 @@ def display_zone() -> ZoneInfo:
     return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
 
 
+def holds_until(*, snapshot: Snapshot, occupancy: Occupancy) -> datetime | None:
+    """Return when the picture changes by itself: with a decision (P9), or where a hold or budget window ends."""
+    ends = [rung.budget.window_end for rung in occupancy.rungs if rung.budget]
+    holds = [hold.expires_at for budget in snapshot.facts.budgets.values() for hold in budget.holds]
+    coming = [at for at in (occupancy.valid_until, *ends, *holds) if at and at > occupancy.evaluated_at]
+    return min(coming, default=None)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """The occupancy that was worked out last; every page open on the same state is drawn from it."""
+
+    snapshot: Snapshot
+    occupancy: Occupancy
+    until: datetime | None
+
+    def serves(self, *, snapshot: Snapshot, now: datetime) -> bool:
+        """Tell whether it would come out the same now."""
+        is_inside = self.occupancy.evaluated_at <= now and (self.until is None or now < self.until)
+        return self.snapshot is snapshot and is_inside
+
+
+_kept: _Kept | None = None
+
+
+def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
+    global _kept  # noqa: PLW0603 - one per process; it names the snapshot it is of, so it is never another's
+    kept = _kept
+    if kept is None or not kept.serves(snapshot=snapshot, now=now):
+        made = build_occupancy(snapshot=snapshot, now=now)
+        kept = _kept = _Kept(snapshot, made, holds_until(snapshot=snapshot, occupancy=made))
+    return kept.occupancy
+
+
 def see(*, now: datetime) -> Seen:
     """Return the ladder at `now`."""
     snapshot = get_snapshot(now=now)
-    occupancy = build_occupancy(snapshot=snapshot, now=now)
     return Seen(
         snapshot=snapshot,
-        occupancy=occupancy,
+        occupancy=_occupancy(snapshot=snapshot, now=now),
         glance=Glance(now=now, zone=display_zone()),
         cooldowns=read_acting_cooldowns(now=now),
     )

@@ -7,8 +7,8 @@ import msgspec
 from django.db import models
 from simple_history.models import HistoricalRecords
 
-LONGEST_REASON = 100
-"""Most characters of a reason that the history keeps; PostgreSQL refuses more, so `stamp` cuts them off."""
+LONGEST_REASON = 10_000
+"""Most characters of a reason that the history keeps: the edge refuses more, and `stamp` cuts what it is given."""
 
 
 class Actor(msgspec.Struct, frozen=True):

@@ -25,15 +25,6 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    from ladder.selectors.state import forget_snapshot
-
-    forget_snapshot()
-    yield
-    forget_snapshot()
-
-
 @pytest.fixture
 def operator(transactional_db: None, django_user_model: Any) -> Any:
     return django_user_model.objects.create_superuser("mira", "mira@example.com", PASSWORD)

@@ -6,10 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
+from django.contrib.auth import get_user_model
+from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
+from billing_catalog.models import BillingEntry
 from ladder.models import Connection, QuotaWindow, RungBudget
 from omniroute_admin.common import clock
+from omniroute_admin.common.core.screen import iso_text
+from omniroute_admin.common.core.words import age_text, until_text
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.conftest import PASSWORD, axe_violations
 from tests.browser.fleet import Window, make_connection
@@ -178,15 +184,30 @@ def test_a_countdown_goes_on_between_polls(signed_in: Page, live_server: Any, fl
     expect(age).not_to_have_text(first)
 
 
-def test_the_words_of_the_browser_are_those_of_the_server(signed_in: Page, live_server: Any, fleet: None) -> None:
-    """Both count the same instant; where their words differed, the first tick would change more than the number."""
+SPANS = [5, 59, 61, 75, 599, 601, 3599, 3601, 3900, 86399, 86401, 200000, 900000]
+
+
+def test_the_browser_counts_in_the_words_of_the_server(signed_in: Page, live_server: Any, fleet: None) -> None:
     signed_in.goto(live_server.url)
-    served = signed_in.evaluate(
-        "fetch('/').then((r) => r.text()).then((html) => [...new DOMParser().parseFromString(html, 'text/html')"
-        ".querySelectorAll('#r-conns [data-tick=in]')].map((e) => e.textContent))"
+    now = clock.now()
+    instants = [now + timedelta(seconds=span + 0.9) for span in SPANS] + [now - timedelta(seconds=s) for s in SPANS]
+    ticks = ["in"] * len(SPANS) + ["ago"] * len(SPANS)
+    signed_in.evaluate(
+        """(rows) => { for (const [tick, at] of rows) { const e = document.createElement('span');
+           e.className = 'probe'; e.dataset.tick = tick; e.dataset.at = at; document.body.append(e); } }""",
+        [[tick, iso_text(at)] for tick, at in zip(ticks, instants, strict=True)],
     )
-    shown = signed_in.locator("#r-conns [data-tick=in]").all_inner_texts()
-    assert [re.sub(r"\d+", "#", text) for text in shown] == [re.sub(r"\d+", "#", text) for text in served]
+    expect(signed_in.locator(".probe").last).not_to_be_empty()
+
+    shown = signed_in.locator(".probe").all_inner_texts()
+    said = [until_text(at=now + timedelta(seconds=s), now=now) for s in SPANS]
+    said += [age_text(at=now - timedelta(seconds=s), now=now) for s in SPANS]
+    assert [pattern(text) for text in shown if text] == [pattern(text) for text in said]
+
+
+def pattern(text: str) -> str:
+    """Return the words without their numbers: a second passes while a page is asked."""
+    return re.sub(r"\d+", "#", text)
 
 
 def test_the_theme_chosen_is_kept(signed_in: Page, live_server: Any, fleet: None) -> None:
@@ -240,10 +261,26 @@ def test_an_empty_ladder_tells_how_to_fill_it(signed_in: Page, live_server: Any)
     expect(row_of(signed_in, "first")).to_be_visible()
 
 
-def test_the_admin_keeps_the_policy(signed_in: Page, live_server: Any, fleet: None) -> None:
-    for path in ("/admin/", "/admin/auth/user/", "/admin/auth/user/add/", "/admin/login/"):
+def test_the_admin_keeps_the_policy_and_never_scrolls_sideways(signed_in: Page, live_server: Any, fleet: None) -> None:
+    """The context fails the test where a page breaks the policy."""
+    lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
+    one = reverse("admin:auth_user_change", args=[get_user_model().objects.get().pk])
+    for path in (reverse("admin:index"), *lists, one):
         signed_in.goto(live_server.url + path)
-    expect(signed_in.locator("#header .brand")).to_be_visible()
+        expect(signed_in.locator("#header .brand")).to_be_visible()
+    signed_in.set_viewport_size({"width": 390, "height": 800})
+    for path in (reverse("admin:index"), one):
+        answer = signed_in.goto(live_server.url + path)
+        assert answer is not None
+        assert answer.status == 200
+        assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_history_of_a_row_keeps_the_policy(signed_in: Page, live_server: Any, fleet: None) -> None:
+    entry = BillingEntry.objects.first()
+    assert entry is not None
+    signed_in.goto(live_server.url + reverse("admin:billing_catalog_billingentry_history", args=[entry.pk]))
+    expect(signed_in.locator("#change-history")).to_be_visible()
 
 
 def test_it_works_without_script(chromium: Any, client: Any, live_server: Any, operator: Any, fleet: None) -> None:

@@ -35,7 +35,7 @@ class PlaceRow(msgspec.Struct, frozen=True):
     why: str
     others: str
     returns: Moment | None
-    returns_note: str
+    not_before: bool
     no_return: str
     age: Moment | None
     age_is_old: bool
@@ -66,7 +66,6 @@ def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
     """Return the row of a place; on a paid rung the budget stands where the quota window stands below (M, Q)."""
     paid = rung.budget is not None
     binding = None if paid else place.window
-    at, returns_note = _returns(place=place, rung=rung, glance=around.glance)
     return PlaceRow(
         key=f"{place.rung_index}-{place.provider}-{place.connection_id}",
         state=STATES[place.state],
@@ -79,8 +78,8 @@ def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
         bar=None if paid else quota_bar(window=binding, state=place.state, settings=around.settings),
         why=_why(place=place, around=around, paid=paid),
         others="" if paid else _other_windows(place),
-        returns=at,
-        returns_note=returns_note,
+        returns=_returns(place=place, rung=rung, glance=around.glance),
+        not_before=place.returns_at is not None and place.code in QUOTA_CODES,
         no_return="no reset known" if place.state in WAITING_STATES else "no reset",
         age=around.glance.ago(binding.observed_at) if binding and binding.observed_at else None,
         age_is_old=place.state in {"stale", "pending"},
@@ -181,14 +180,12 @@ def _window_words(view: WindowView) -> str:
     return f"{view.window}{model} {left_words(window=view, state=view.verdict)}{note}"
 
 
-def _returns(*, place: Place, rung: RungOccupancy, glance: Glance) -> tuple[Moment | None, str]:
-    """Return when a place comes back or its window resets, with a note where that is not all there is to it (Q9)."""
+def _returns(*, place: Place, rung: RungOccupancy, glance: Glance) -> Moment | None:
+    """Return when a place comes back, else when its window resets or did; a quota return is a "not before" (Q9)."""
     at = place.returns_at or _reset_of(place, rung)
     if at is None:
-        return None, ""
-    if at <= glance.now:
-        return glance.ago(at), "reset"
-    return glance.until(at), "not before" if place.code in QUOTA_CODES else ""
+        return None
+    return glance.ago(at) if at <= glance.now else glance.until(at)
 
 
 def _reset_of(place: Place, rung: RungOccupancy) -> datetime | None:

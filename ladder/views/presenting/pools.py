@@ -12,6 +12,9 @@ from omniroute_admin.common.core.screen import Glance, Moment, StateWord
 LEFT_OUT_SHOWN = 100
 """So many left-out pairs are listed at once; the rest is one click away."""
 
+SURVIVORS_SHOWN = 12
+"""So many connections of one candidate are named; a list of hundreds helps nobody on a screen."""
+
 UNKNOWN_STATE = StateWord(key="off", word="not on the ladder", shape="off", tone="off")
 
 
@@ -32,6 +35,12 @@ class EntryRow(msgspec.Struct, frozen=True):
     model: str
     may_bill: bool
     survivors: tuple[Survivor, ...]
+    survivor_count: int
+
+    @property
+    def more(self) -> int:
+        """Return how many survivors are not named."""
+        return self.survivor_count - len(self.survivors)
 
 
 class LeftOutRow(msgspec.Struct, frozen=True):
@@ -106,7 +115,7 @@ def pool_view(*, pool: Pool, occupancy: Occupancy, options: PoolOptions, glance:
         id=pool.id,
         call=_call(pool.id, options),
         entries=entries,
-        pair_count=sum(len(entry.survivors) for entry in entries),
+        pair_count=sum(entry.survivor_count for entry in entries),
         left_out=tuple(_left_out(exclusion, glance) for exclusion in excluded[:LEFT_OUT_SHOWN]),
         left_out_count=len(excluded),
         never_count=sum(1 for exclusion in excluded if exclusion.family == "never"),
@@ -133,7 +142,10 @@ def _entry(number: int, entry: Entry, states: dict[tuple[str, str, str], StateWo
         provider=entry.provider,
         model=entry.model,
         may_bill=entry.may_bill_past_plan,
-        survivors=tuple(Survivor(connection_id=each, state=_state_of(entry, each, states)) for each in ids),
+        survivors=tuple(
+            Survivor(connection_id=each, state=_state_of(entry, each, states)) for each in ids[:SURVIVORS_SHOWN]
+        ),
+        survivor_count=len(ids),
     )
 
 

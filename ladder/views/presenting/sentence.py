@@ -5,6 +5,8 @@ from datetime import datetime
 import msgspec
 
 from ladder.core.occupancy import Occupancy, Place, PoolLine, RungOccupancy
+from ladder.core.reasons import EmptyCode
+from ladder.core.values import Empty
 from ladder.views.presenting.money import BudgetWords, budget_words
 from ladder.views.presenting.values import TRIED_STATES
 from omniroute_admin.common.core.screen import Glance, Segment, moment_segments
@@ -126,18 +128,21 @@ def _next_plan(waiting: tuple[datetime, Place], *, glance: Glance) -> Sentence:
 
 
 def _empty(line: PoolLine | None, *, what: str, glance: Glance, pool_id: str = SUBSCRIPTION) -> Sentence:
-    at = line.empty.returns_at if line and line.empty else None
-    back = (
-        (Segment(text=f"; {what} "), *moment_segments(glance.until(at)), Segment(text="."))
-        if at
-        else (Segment(text=f"; {what} with the next reading, no time is known."),)
-    )
     return (
         Segment(text=pool_id, kind="code"),
         Segment(text=" is "),
         Segment(text="empty", kind="strong"),
-        *back,
+        *_back(line.empty if line else None, what=what, glance=glance),
     )
+
+
+def _back(empty: Empty | None, *, what: str, glance: Glance) -> Sentence:
+    """Return when an empty pool may have something again; where that is not known, none is promised."""
+    if empty is not None and empty.code == EmptyCode.NO_CANDIDATES:
+        return (Segment(text=": it has no candidates."),)
+    if empty is None or empty.returns_at is None:
+        return (Segment(text=f"; {what} with the next reading or change, no time is known."),)
+    return (Segment(text=f"; {what} "), *moment_segments(glance.until(empty.returns_at)), Segment(text="."))
 
 
 def exhausted_rungs(occupancy: Occupancy) -> int:

@@ -1,0 +1,131 @@
+"""Make docs/screenshots: `python -m tests.browser.screenshots`. Needs Chromium (apt-get install chromium).
+
+The pictures show the small fleet of tests/browser/fleet.py at one fixed moment, in a database of their own.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+PICTURES = (
+    ("ladder-1440-light", "/", 1440, "light"),
+    ("ladder-1440-dark", "/", 1440, "dark"),
+    ("ladder-390-light", "/", 390, "light"),
+    ("ladder-390-dark", "/", 390, "dark"),
+    ("pool-1440-light", "/pools/auto/subscription", 1440, "light"),
+)
+NARROW_HEIGHT = 1600
+
+
+def main() -> int:
+    """Make the pictures; 1 where there is no browser to make them with."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    try:
+        import playwright.sync_api  # noqa: F401
+        import time_machine
+    except ImportError as missing:
+        print(f"{missing.name} is not installed: pip install -r requirements.txt", file=sys.stderr)
+        return 1
+    if chromium is None:
+        print("no Chromium on this machine: apt-get install chromium, or name one in CHROMIUM", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder, time_machine.travel(MOMENT, tick=True):
+        _start_django(folder)
+        with _served() as url:
+            _shoot(chromium, url)
+    return 0
+
+
+def _start_django(folder: str) -> None:
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="omniroute_admin.settings",
+        DJANGO_ALLOW_ASYNC_UNSAFE="true",
+        VAR_DIR=folder,
+        DATABASE_URL=f"sqlite:///{folder}/pictures.sqlite3",
+        DEBUG="true",
+        TIME_ZONE_DISPLAY="Europe/Berlin",
+    )
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+@contextmanager
+def _served() -> Iterator[str]:
+    """Serve pages and static files on a free port of this machine."""
+    from django.contrib.staticfiles.handlers import StaticFilesHandler
+    from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+    from django.core.wsgi import get_wsgi_application
+
+    class Quiet(WSGIRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadedWSGIServer(("127.0.0.1", 0), Quiet)
+    server.set_app(StaticFilesHandler(get_wsgi_application()))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def _session() -> str:
+    """Return a session of an operator."""
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("mira", "mira@example.com"))
+    return client.cookies["sessionid"].value
+
+
+def _fill() -> None:
+    from omniroute_admin.common import clock
+    from omniroute_admin.common.services.revision import deciding_write
+    from tests.browser.fleet import make_fleet
+
+    with deciding_write():
+        make_fleet(now=clock.now())
+
+
+def _shoot(chromium: str, url: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    TARGET.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+        page = context.new_page()
+        _take(page, f"{url}/login", "login")
+        context.add_cookies([{"name": "sessionid", "value": _session(), "url": url}])
+        _take(page, url, "nothing-yet")
+        _fill()
+        for name, path, width, theme in PICTURES:
+            page.set_viewport_size({"width": width, "height": NARROW_HEIGHT if width < 840 else 900})
+            page.emulate_media(color_scheme=theme)
+            _take(page, url + path, name, whole=width >= 840)
+        browser.close()
+
+
+def _take(page: "Page", address: str, name: str, *, whole: bool = True) -> None:
+    page.goto(address)
+    page.screenshot(path=TARGET / f"{name}.png", full_page=whole)
+    print(f"docs/screenshots/{name}.png")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

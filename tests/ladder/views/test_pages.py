@@ -1,0 +1,267 @@
+"""The pages and the live address, without a browser (SPEC 5, 1)."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db import connection as database
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.views.defaults import permission_denied, server_error
+
+from ladder.core.ids import POOL_IDS
+from ladder.models import Connection
+from ladder.templatetags.console import NAVIGATION
+from omniroute_admin.common import clock
+from omniroute_admin.common.services.revision import deciding_write
+from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
+
+pytestmark = pytest.mark.django_db
+MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
+
+
+@pytest.fixture
+def operator(client: Client, django_user_model: Any) -> Client:
+    client.force_login(django_user_model.objects.create_superuser("mira", "mira@example.com", "x"))
+    return client
+
+
+@pytest.fixture
+def fleet(db: None) -> None:
+    make_fleet(now=clock.now())
+
+
+def token_in(html: str) -> str:
+    found = re.search(r'data-token="([^"]+)"', html)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("path", ["/", "/pools", "/pools/auto/thrifty", "/connections/claude/claude-main"])
+def test_a_page_asks_for_signing_in_and_comes_back_after(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer["Location"]) == (302, f"/login?next={path}")
+
+
+def test_a_poll_of_a_stranger_is_refused_and_tells_nothing(client: Client, fleet: None) -> None:
+    answer = client.get("/live/ladder")
+    assert answer.status_code == 401
+    assert b"claude" not in answer.content
+
+
+@pytest.mark.parametrize("path", ["/", "/live/ladder", "/pools/auto/thrifty"])
+def test_a_page_is_only_read(operator: Client, path: str) -> None:
+    assert operator.post(path).status_code == 405
+
+
+def test_the_page_shows_every_connection_once_for_each_place(operator: Client, fleet: None) -> None:
+    html = operator.get("/").content.decode()
+    assert len(re.findall(r'id="c-\d-', html)) == 12
+    assert html.count('id="c-3-openrouter-or-main"') == 1
+    assert html.count('id="c-4-openrouter-or-main"') == 1
+
+
+def test_an_unchanged_picture_costs_one_query_beyond_who_asks(operator: Client, fleet: None) -> None:
+    token = token_in(operator.get("/").content.decode())
+    with CaptureQueriesContext(
+        database,
+    ) as queries:
+        answer = operator.get("/live/ladder", {"v": token})
+    assert answer.status_code == 204
+    beyond = [q["sql"] for q in queries if "django_session" not in q["sql"] and "auth_user" not in q["sql"]]
+    assert len(beyond) == 1
+
+
+def test_a_page_costs_as_many_queries_for_many_connections_as_for_few(operator: Client, fleet: None) -> None:
+    with CaptureQueriesContext(database) as few:
+        operator.get("/")
+    now = clock.now()
+    with deciding_write():
+        for number in range(60):
+            make_connection("claude", f"more-{number}", "oauth", now=now)
+    with CaptureQueriesContext(database) as many:
+        operator.get("/")
+    assert len(many) == len(few)
+
+
+def test_a_poll_sends_only_the_regions_that_changed(operator: Client, fleet: None) -> None:
+    token = token_in(operator.get("/").content.decode())
+    with deciding_write():
+        Connection.objects.filter(connection_id="ds-api").update(auth_type="cookie")
+    html = operator.get("/live/ladder", {"v": token}).content.decode()
+    assert re.findall(r'id="r-(\w+)" hx-swap-oob', html) == ["conns", "foot"]
+    assert "0 of 5 rungs exhausted · Ladder" in html
+    assert operator.get("/live/ladder", {"v": token_in(html)}).status_code == 204
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "1.2.3", "~now:zzz", "9" * 400])
+def test_a_poll_with_a_token_that_is_none_gets_everything(operator: Client, fleet: None, token: str) -> None:
+    html = operator.get("/live/ladder", {"v": token}).content.decode()
+    assert len(re.findall("hx-swap-oob", html)) == 8
+
+
+@pytest.mark.parametrize("path", ["/live/ladder", "/live/ladder?show=pool&pool=auto/subscription"])
+def test_a_picture_ends_by_itself_when_a_reading_ages_out(operator: Client, path: str) -> None:
+    """P9: without any write the answer changes at valid_until, and the page with it."""
+    with time_machine.travel(MOMENT, tick=False) as moment:
+        make_catalogue()
+        make_connection("codex", "c1", "oauth", (Window("5h", "50", 60, 0),), now=clock.now())
+        join = "&" if "?" in path else "?"
+        token = token_in(operator.get(path).content.decode())
+        moment.shift(180)
+        assert operator.get(f"{path}{join}v={token}").status_code == 204
+        moment.shift(timedelta(microseconds=1))
+        answer = operator.get(f"{path}{join}v={token}")
+        assert answer.status_code == 200
+        assert "quota_" in answer.content.decode()
+
+
+def test_a_clock_stepped_back_draws_the_picture_anew(operator: Client, fleet: None) -> None:
+    """SPEC 6."""
+    with time_machine.travel(MOMENT, tick=False) as moment:
+        token = token_in(operator.get("/").content.decode())
+        moment.shift(-60)
+        answer = operator.get("/live/ladder", {"v": token})
+        assert answer.status_code == 200
+        assert operator.get("/live/ladder", {"v": token_in(answer.content.decode())}).status_code == 204
+
+
+def test_a_candidate_of_many_connections_names_some_and_counts_the_rest(operator: Client, fleet: None) -> None:
+    now = clock.now()
+    for number in range(30):
+        make_connection("deepseek", f"more-{number:02}", "apikey", now=now)
+    html = operator.get("/pools/auto/thrifty").content.decode()
+    assert "and 19 more" in html
+    assert "9 candidates, 40 pairs" in html
+
+
+def test_a_filter_that_is_no_word_is_left_out(operator: Client, fleet: None) -> None:
+    query = "/?rung=seventh&state=sad&sort=random&page=-3&pool=auto/x&mixed_rungs=mix&lowest_rung_only=maybe"
+    answer = operator.get(query)
+    assert answer.status_code == 200
+    assert len(re.findall(r'id="c-\d-', answer.content.decode())) == 12
+
+
+def test_a_page_past_the_end_shows_the_last_one(operator: Client, fleet: None) -> None:
+    now = clock.now()
+    for number in range(50):
+        make_connection("claude", f"more-{number:02}", "oauth", now=now)
+    html = operator.get("/?page=99").content.decode()
+    assert "51 to 62 of 62" in html
+    assert "more-00" not in html
+    assert 'id="page-previous"' in html
+    assert 'id="page-next"' not in html
+
+
+def test_counts_beside_a_filter_ignore_that_filter_and_mind_the_others(operator: Client, fleet: None) -> None:
+    html = operator.get("/?state=usable&provider=claude").content.decode()
+    counts = dict(re.findall(r'value="([\w-]+)"(?: checked)?><span>(?:<svg.*?</svg>)?[\w -]+ <b>(\d+)</b>', html))
+    assert counts["cooldown"] == "1"
+    assert counts["devin-desktop"] == "1"
+    assert counts["exhausted"] == "0"
+
+
+def test_least_left_orders_inside_each_rung(operator: Client, fleet: None) -> None:
+    html = operator.get("/?sort=left&rung=subscription").content.decode()
+    names = re.findall(r'id="c-0-([\w-]+)"', html)
+    assert names[:2] == ["claude-claude-alt", "cursor-cursor-seat"]
+    assert names[-1] == "devin-desktop-devin-core"
+
+
+@pytest.mark.parametrize("pool_id", list(POOL_IDS))
+@pytest.mark.parametrize("query", ["", "?mixed_rungs=merge", "?lowest_rung_only=true"])
+def test_the_picker_gives_the_answer_of_the_api(operator: Client, fleet: None, pool_id: str, query: str) -> None:
+    html = operator.get(f"/pools/{pool_id}{query}").content.decode()
+    api = operator.get(f"/api/v1/pools/{pool_id}{query}{'&' if query else '?'}explain=true").json()
+
+    plain = html.replace("<wbr>", "")
+    entries = plain.split('class="cards plist"')[1].split("</table>")[0]
+    left_out = plain.split('class="cards xlist"')[1].split("</table>")[0]
+    assert re.findall(r"rung-\d\" aria-hidden=\"true\">\d</span>(\w+)", entries) == [
+        e["rung"] for e in api["candidates"]
+    ]
+    assert [f"{e['provider']}/{e['model']}" for e in api["candidates"]] == re.findall(
+        r'</span></td><td role="cell">([^ <]+)', entries
+    )
+    assert re.findall(r'<span class="code">(\w+)</span>', left_out) == [e["code"] for e in api["excluded"]]
+    assert (api["empty"] is None) == ("banner-bad" not in plain.split('id="r-pool"')[1])
+
+
+def test_a_pool_that_is_none_is_not_found_and_names_the_ids(operator: Client) -> None:
+    """I: any other id is unknown."""
+    answer = operator.get("/pools/auto/Thrifty")
+    assert answer.status_code == 404
+    assert "auto/coding:subscription" in answer.content.decode()
+
+
+def test_choosing_a_pool_leads_to_its_page_with_the_options(operator: Client) -> None:
+    answer = operator.get("/pools?pool=auto/best-free&mixed_rungs=merge&lowest_rung_only=true")
+    assert answer["Location"] == "/pools/auto/best-free?mixed_rungs=merge&lowest_rung_only=true"
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(operator: Client, fleet: None) -> None:
+    Connection.objects.filter(connection_id="ds-api").update(provider="<script>alert(1)</script>")
+    html = operator.get("/").content.decode()
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert" in html
+
+
+def test_no_page_carries_a_style_or_a_script_of_its_own(operator: Client, fleet: None) -> None:
+    for path in ("/", "/pools/auto/thrifty", "/nowhere"):
+        html = operator.get(path).content.decode()
+        assert not re.search(r"\sstyle=|<style|<script(?! src)|\son\w+=", html)
+        assert "script-src 'self'" in operator.get(path)["Content-Security-Policy"]
+
+
+def test_no_link_of_the_navigation_is_dead(operator: Client) -> None:
+    html = operator.get("/").content.decode()
+    links = re.findall(r'<li><a href="([^"]+)"', html.split('aria-label="Main"')[1].split("</nav>")[0])
+    assert len(links) == len(NAVIGATION)
+    for link in links:
+        assert operator.get(link).status_code == 200
+
+
+def test_who_is_not_staff_is_offered_no_page_of_the_admin(client: Client, django_user_model: Any) -> None:
+    client.force_login(django_user_model.objects.create_user("jonas"))
+    html = client.get("/").content.decode()
+    assert "/admin/" not in html
+    assert reverse("ladder") in html
+
+
+def test_a_connection_nobody_stored_is_not_found(operator: Client) -> None:
+    assert operator.get("/connections/claude/nobody").status_code == 404
+
+
+def test_signing_out_is_a_post_and_leads_to_signing_in(operator: Client) -> None:
+    assert operator.get("/logout").status_code == 405
+    assert operator.post("/logout")["Location"] == "/login"
+
+
+def test_signing_in_never_leads_to_another_site(client: Client, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("jonas", password="a-good-password")
+    answer = client.post(
+        "/login", {"username": "jonas", "password": "a-good-password", "next": "https://evil.example/"}
+    )
+    assert answer["Location"] == "/"
+
+
+def test_every_failure_has_a_page_in_the_same_look(operator: Client, rf: RequestFactory) -> None:
+    request = rf.get("/")
+    request.user = AnonymousUser()
+    pages = {
+        404: operator.get("/nowhere"),
+        403: permission_denied(request, PermissionDenied()),
+        500: server_error(request),
+    }
+    strict = Client(enforce_csrf_checks=True)
+    pages_and_forms = [*pages.items(), (403, strict.post("/login", {"username": "x", "password": "y"}))]
+    for status, answer in pages_and_forms:
+        html = answer.content.decode()
+        assert answer.status_code == status
+        assert "css/console.css" in html
+        assert '<h1 id="h-problem">' in html

@@ -1,0 +1,286 @@
+"""Words and rows of the ladder page, worked out from hand-made values."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+
+from ladder.core.ids import POOL_IDS
+from ladder.core.occupancy import BudgetView, Occupancy, Place, PoolLine, RungOccupancy, State, WindowView
+from ladder.core.values import Accounting, Empty, LadderSettings, Rung
+from ladder.selectors.screen import ActingCooldown
+from ladder.views.presenting.money import budget_words
+from ladder.views.presenting.places import Around, place_row
+from ladder.views.presenting.rungs import steps
+from ladder.views.presenting.sentence import exhausted_rungs, headline
+from omniroute_admin.common.core.screen import Glance, text_of
+
+NOW = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
+GLANCE = Glance(now=NOW, zone=ZoneInfo("Europe/Berlin"))
+AROUND = Around(settings=LadderSettings(), glance=GLANCE)
+MIDNIGHT = datetime(2026, 8, 30, 22, 0, tzinfo=UTC)
+
+
+def a_window(left: str | None = "41", *, verdict: str = "usable", **changes: Any) -> WindowView:
+    values: dict[str, Any] = {
+        "window": "weekly",
+        "verdict": verdict,
+        "remaining_percent": None if left is None else Decimal(left),
+        "unlimited": False,
+        "status": "safe",
+        "reset_at": NOW + timedelta(minutes=87),
+        "observed_at": NOW - timedelta(seconds=22),
+        "is_held": False,
+        "is_muted": False,
+        "is_reported": True,
+        "model": None,
+        "combine": "limit",
+        "exit_cutoff_percent": None,
+    }
+    return WindowView(**(values | changes))
+
+
+def a_place(rung: Rung = Rung.SUBSCRIPTION, state: str = "usable", **changes: Any) -> Place:
+    window = changes.pop("window", a_window())
+    values: dict[str, Any] = {
+        "connection_id": "c1",
+        "provider": "claude",
+        "auth_type": "oauth",
+        "billing": "subscription" if rung is Rung.SUBSCRIPTION else "metered",
+        "overage": "hard-stop",
+        "rung": rung.word,
+        "rung_index": int(rung),
+        "state": State(state),
+        "code": None,
+        "detail": "",
+        "window": window,
+        "returns_at": None,
+        "may_bill_past_plan": False,
+        "also_on": (),
+        "windows": (window,) if window else (),
+    }
+    return Place(**(values | changes))
+
+
+def a_budget(amount: str | None, *, spent: str = "0", held: str = "0") -> BudgetView:
+    left = None if amount is None else max(Decimal(0), Decimal(amount) - Decimal(spent) - Decimal(held))
+    amount_usd = None if amount is None else Decimal(amount)
+    return BudgetView(
+        amount_usd, Decimal(spent), Decimal(held), left, Accounting.COMPLETE, NOW, MIDNIGHT, "Europe/Berlin"
+    )
+
+
+def an_occupancy(
+    *places: Place,
+    budgets: dict[Rung, BudgetView] | None = None,
+    serving: str | None = None,
+    next_rung: str | None = None,
+    plan_returns_at: datetime | None = None,
+    plan_pairs: int = 0,
+) -> Occupancy:
+    kept = budgets or {}
+    rungs = tuple(
+        RungOccupancy(
+            rung.word,
+            int(rung),
+            sum(1 for place in places if place.rung_index == rung and place.state == "usable"),
+            sum(1 for place in places if place.rung_index == rung),
+            {},
+            kept.get(rung, a_budget(None)) if rung >= Rung.CHEAP else None,
+        )
+        for rung in Rung
+    )
+    empty = None if plan_pairs else Empty("no_usable_plan", "", plan_returns_at)
+    pools = tuple(
+        PoolLine(known.id, known.grouping, known.category, plan_pairs, plan_pairs, None, empty)
+        for known in POOL_IDS.values()
+    )
+    return Occupancy("7", NOW, None, serving, next_rung, rungs, places, pools)
+
+
+def row(place: Place, *, budget: BudgetView | None = None, around: Around = AROUND) -> Any:
+    return place_row(place=place, rung=RungOccupancy("r", place.rung_index, 0, 1, {}, budget), around=around)
+
+
+def test_the_sentence_is_that_of_the_rules() -> None:
+    """SPEC 5, 1: the sentence on top, with the budget told in its own zone."""
+    occupancy = an_occupancy(
+        *(a_place(connection_id=f"c{n}") for n in range(3)),
+        *(a_place(connection_id=f"d{n}", state="stale", code="quota_stale") for n in range(2)),
+        a_place(Rung.CHEAP),
+        budgets={Rung.CHEAP: a_budget("5", spent="3.65", held="0.15")},
+        serving="subscription",
+        next_rung="keyless",
+        plan_pairs=3,
+    )
+    said = headline(occupancy=occupancy, glance=Glance(now=NOW, zone=ZoneInfo("UTC")))
+    assert text_of(said.thrifty) == (
+        "auto/thrifty serves from subscription (3 of 5 usable). Next: keyless. "
+        "cheap has $1.20 of $5.00 left until Mon 00:00 Europe/Berlin."
+    )
+    assert text_of(said.subscription) == "auto/subscription serves from 3 plans."
+
+
+def test_an_empty_plan_is_told_with_its_first_return() -> None:
+    """P3: an empty plan is an answer."""
+    occupancy = an_occupancy(plan_returns_at=NOW + timedelta(minutes=41, seconds=20))
+    said = headline(occupancy=occupancy, glance=GLANCE)
+    assert said.plan_is_empty
+    assert said.plan_code == "no_usable_plan"
+    assert text_of(said.subscription) == "auto/subscription is empty; first plan back 10:54 (in 41 min)."
+
+
+def test_an_empty_plan_without_a_known_return_promises_none() -> None:
+    said = headline(occupancy=an_occupancy(), glance=GLANCE)
+    assert "no time is known" in text_of(said.subscription)
+
+
+def test_a_ladder_without_candidates_promises_no_return() -> None:
+    occupancy = an_occupancy()
+    pools = tuple(msgspec.structs.replace(line, empty=Empty("no_candidates", "", None)) for line in occupancy.pools)
+    said = headline(occupancy=msgspec.structs.replace(occupancy, pools=pools), glance=GLANCE)
+    assert text_of(said.thrifty).startswith("auto/thrifty is empty: it has no candidates.")
+
+
+def test_nothing_serving_is_told_as_empty() -> None:
+    said = headline(occupancy=an_occupancy(), glance=GLANCE)
+    assert text_of(said.thrifty).startswith("auto/thrifty is empty")
+    assert said.rung_index is None
+
+
+def test_a_plan_that_may_bill_is_not_counted_among_the_plans() -> None:
+    """P2: only hard-stop plans are in the subscription grouping."""
+    places = (a_place(), a_place(connection_id="c2", overage="meters-to-paid", may_bill_past_plan=True))
+    said = headline(occupancy=an_occupancy(*places, serving="subscription", plan_pairs=1), glance=GLANCE)
+    assert text_of(said.subscription) == "auto/subscription serves from 1 plan."
+
+
+def test_the_next_plan_back_is_named() -> None:
+    waiting = a_place(connection_id="c2", state="cooldown", code="cooldown", returns_at=NOW + timedelta(minutes=17))
+    said = headline(occupancy=an_occupancy(a_place(), waiting, serving="subscription", plan_pairs=1), glance=GLANCE)
+    assert text_of(said.subscription).endswith("; next plan back not before 10:29 (in 17 min): c2.")
+
+
+@pytest.mark.parametrize(
+    ("budget", "kind", "left"),
+    [
+        (a_budget(None, spent="3"), "unlimited", "no limit"),
+        (a_budget("0"), "off", "off"),
+        (a_budget("5", spent="5"), "spent", "$0.00 left"),
+        (a_budget("5", spent="7"), "spent", "$0.00 left"),
+        (a_budget("5", spent="1", held="4"), "spent", "$0.00 left"),
+        (a_budget("5", spent="-1"), "left", "$6.00 left"),
+    ],
+)
+def test_off_no_limit_and_an_amount_are_three_words(budget: BudgetView, kind: str, left: str) -> None:
+    """M1, M2."""
+    words = budget_words(budget, glance=GLANCE)
+    assert (words.kind, words.left) == (kind, left)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (a_budget("0"), " premium is off."),
+        (a_budget(None), " premium has no limit."),
+        (a_budget("5", spent="5"), " premium has spent its $5.00 until Mon 00:00 Europe/Berlin."),
+    ],
+)
+def test_the_sentence_tells_a_budget_in_words(budget: BudgetView, said: str) -> None:
+    occupancy = an_occupancy(a_place(Rung.PREMIUM), budgets={Rung.PREMIUM: budget}, serving="premium")
+    assert text_of(headline(occupancy=occupancy, glance=GLANCE).thrifty).endswith(said)
+
+
+def test_money_on_hold_is_drawn_beside_what_is_left() -> None:
+    bar = budget_words(a_budget("5", spent="3.65", held="0.15"), glance=GLANCE).bar
+    assert bar is not None
+    assert (bar.width, bar.hold) == ("24", "3")
+
+
+def test_a_stale_number_is_told_as_what_it_was() -> None:
+    """SPEC 5: stale looks different from low."""
+    place = a_place(state="stale", code="quota_stale", window=a_window("35", verdict="unverified"))
+    told = row(place)
+    assert told.left == "was 35 % left"
+    assert told.bar.kind == "stale"
+    assert told.age_is_old
+    assert told.why == "older than 180 s: tried by thrifty, out of subscription"
+
+
+def test_a_low_number_is_told_as_what_it_is() -> None:
+    told = row(a_place(state="held", code="held_for_reentry", window=a_window("4", verdict="held"), detail="why"))
+    assert (told.left, told.bar.kind, told.bar.width, told.why) == ("4 % left", "solid", "4", "why")
+
+
+def test_a_quota_return_is_told_as_not_before() -> None:
+    """Q9: the plan still needs a fresh reading then."""
+    back = NOW + timedelta(minutes=87)
+    assert row(a_place(state="held", code="held_for_reentry", returns_at=back)).not_before
+    assert not row(a_place(state="cooldown", code="cooldown", returns_at=back)).not_before
+    assert not row(a_place()).not_before
+
+
+def test_a_window_that_reset_unread_is_unknown_not_its_old_number() -> None:
+    """Q1: such a reading describes a window that no longer exists."""
+    window = a_window("3", verdict="unverified", reset_at=NOW - timedelta(minutes=12))
+    told = row(a_place(state="pending", code="reset_pending", window=window))
+    assert (told.left, told.bar.kind) == ("unknown", "dashed")
+    assert told.why.startswith("was 3 % left")
+    assert (told.returns.tick, told.returns.words) == ("ago", "12 min ago")
+
+
+def test_unlimited_and_never_read_are_words() -> None:
+    assert row(a_place(window=a_window(None, unlimited=True, reset_at=None))).left == "unlimited"
+    told = row(a_place(Rung.KEYLESS, "unverified", window=None, code="quota_unverified"))
+    assert (told.window, told.left, told.no_age, told.no_return) == ("no window", "unknown", "never", "no reset")
+
+
+def test_a_paid_rung_shows_its_budget_and_asks_no_quota() -> None:
+    """Q: quota is asked on rungs 0 to 2 only."""
+    told = row(a_place(Rung.CHEAP), budget=a_budget("5", spent="3.65", held="0.15"))
+    assert (told.window, told.left, told.age, told.bar) == ("rung budget", "$1.20 left", None, None)
+    assert told.returns.clock == "Mon 00:00"
+
+
+def test_the_marks_of_a_bar_are_the_window_s_own_cutoff_and_the_floor() -> None:
+    """Q4, Q7: the floor is max(re-entry, exit)."""
+    assert row(a_place()).bar.marks == ("2", "5")
+    assert row(a_place(window=a_window(exit_cutoff_percent=Decimal(20)))).bar.marks == ("20",)
+
+
+def test_a_cooldown_shows_both_instants_and_who_set_it() -> None:
+    """C2."""
+    cooldown = ActingCooldown("quota", NOW + timedelta(hours=3), NOW + timedelta(minutes=17), "router-1")
+    around = Around(settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): cooldown})
+    told = row(a_place(state="cooldown", code="cooldown"), around=around)
+    assert told.why == "quota: asked until 13:12, clamped to 10:29, set by router-1"
+
+
+def test_a_cooldown_without_an_end_lasts_until_cleared() -> None:
+    around = Around(
+        settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): ActingCooldown("ban", None, None, "")}
+    )
+    assert row(a_place(state="cooldown", code="cooldown"), around=around).why == "ban: until cleared"
+
+
+def test_a_rung_is_exhausted_only_where_nobody_on_it_would_be_tried() -> None:
+    """P4: unverified is tried; a rung that is off is not exhausted; an empty one neither."""
+    assert exhausted_rungs(an_occupancy()) == 0
+    assert exhausted_rungs(an_occupancy(a_place(state="exhausted"))) == 1
+    assert exhausted_rungs(an_occupancy(a_place(state="exhausted"), a_place(state="stale"))) == 0
+    assert exhausted_rungs(an_occupancy(a_place(Rung.PREMIUM, "off"))) == 0
+
+
+def test_the_ladder_is_drawn_from_the_top_with_rung_0_at_the_foot() -> None:
+    drawn = steps(occupancy=an_occupancy(), settings=LadderSettings(), glance=GLANCE)
+    assert [step.rung_index for step in drawn] == [4, 3, 2, 1, 0]
+
+
+def test_many_places_are_counted_by_state_on_the_strip() -> None:
+    places = [a_place(connection_id=f"c{n}") for n in range(20)] + [a_place(connection_id="d", state="held")]
+    foot = steps(occupancy=an_occupancy(*places), settings=LadderSettings(), glance=GLANCE)[-1]
+    assert foot.strip_is_counts
+    assert [(item.state.key, item.count) for item in foot.strip] == [("usable", 20), ("held", 1)]
