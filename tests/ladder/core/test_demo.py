@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.core.demo import STEP, cooldowns_at, first_readings, readings_at, step_of
@@ -28,6 +28,7 @@ def percent_at(window, seconds, connection_id):
 
 
 @given(instant=instants, offset=st.timedeltas(timedelta(0), STEP - timedelta(microseconds=1)))
+@settings(deadline=None)
 def test_every_process_within_one_step_sees_the_same(instant, offset):
     assert readings_at(fleet=FLEET, instant=step_of(instant)) == readings_at(
         fleet=FLEET, instant=step_of(instant) + offset
@@ -35,6 +36,7 @@ def test_every_process_within_one_step_sees_the_same(instant, offset):
 
 
 @given(instant=instants)
+@settings(deadline=None)
 def test_percent_is_remaining_and_every_reset_lies_ahead_spec_1(instant):
     for one in seen_at(instant).values():
         assert one.observed_at == step_of(instant) <= instant
@@ -43,6 +45,7 @@ def test_percent_is_remaining_and_every_reset_lies_ahead_spec_1(instant):
 
 
 @given(instant=instants)
+@settings(deadline=None)
 def test_a_connection_is_seen_whole_or_not_at_all(instant):
     seen = Counter(name for name, _ in seen_at(instant))
     assert all(seen[one.connection_id] in {0, len(one.windows)} for one in FLEET)

@@ -18,13 +18,12 @@ from ladder.services.demo import move_demo, start_demo, stop_demo
 from ladder.tasks import move_demo_fleet
 from omniroute_admin.common.clock import now as clock_now
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_catalog import ModelPriceFactory
+from tests.factories_catalog import ModelPriceFactory, ProviderAliasFactory
 from tests.factories_ladder import (
     NOW,
     OPERATOR,
     ConnectionFactory,
     CooldownFactory,
-    ProviderAliasFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
 )
