@@ -195,7 +195,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "omniroute_admin.tasks.beat_heartbeat",
         "schedule": HEARTBEAT_SECONDS,
         "options": {"expires": HEARTBEAT_SECONDS},
-    }
+    },
+    # Does nothing where there is no demo fleet.
+    "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
 }
 
 # --- logs ------------------------------------------------------------------------------------------------------------

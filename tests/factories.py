@@ -8,12 +8,24 @@ from tests.factories_catalog import (
     ProviderAliasFactory,
     TierOverrideFactory,
 )
+from tests.factories_ladder import (
+    BreakerFactory,
+    ConnectionFactory,
+    CooldownFactory,
+    QuotaReadingFactory,
+    QuotaWindowFactory,
+)
 
 __all__ = [
     "BillingEntryFactory",
+    "BreakerFactory",
+    "ConnectionFactory",
+    "CooldownFactory",
     "FreeProviderFactory",
     "ModelPriceFactory",
     "PriceSourceFactory",
     "ProviderAliasFactory",
+    "QuotaReadingFactory",
+    "QuotaWindowFactory",
     "TierOverrideFactory",
 ]

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import factory
 
-from billing_catalog.models import BillingEntry, ProviderAlias
 from ladder import models
 from omniroute_admin.common.history import Actor
 
@@ -71,25 +70,3 @@ class BreakerFactory(factory.django.DjangoModelFactory):
     provider = factory.Sequence(lambda number: f"provider{number}")
     open_until = NOW + timedelta(minutes=5)
     reported_at = NOW
-
-
-class ProviderAliasFactory(factory.django.DjangoModelFactory):
-    class Meta:
-        model = ProviderAlias
-
-    alias = factory.Sequence(lambda number: f"alias{number}")
-    provider = "claude"
-    created_at = NOW
-    updated_at = NOW
-
-
-class BillingEntryFactory(factory.django.DjangoModelFactory):
-    class Meta:
-        model = BillingEntry
-
-    provider = "claude"
-    auth_type = "oauth"
-    billing = "subscription"
-    overage = "hard-stop"
-    created_at = NOW
-    updated_at = NOW

@@ -2,11 +2,14 @@
 
 import hashlib
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
 from ladder.core.values import Pool
+from omniroute_admin.common.core.numbers import percent_number, usd_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ENCODER = msgspec.json.Encoder()
@@ -25,6 +28,21 @@ def pool_response(*, request: HttpRequest, pool: Pool, now: datetime) -> HttpRes
     if pool.empty is not None and pool.empty.returns_at is not None:
         response["Retry-After"] = str(seconds_until(pool.empty.returns_at, now))
     return response
+
+
+def on_the_wire(value: Any) -> Any:
+    """Return a value as it goes out: what is named in percent as a number, what is named in USD as a text."""
+    return _with_units("", msgspec.to_builtins(value, builtin_types=(datetime, Decimal)))
+
+
+def _with_units(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_units(key, member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_units(name, member) for member in value]
+    if isinstance(value, Decimal):
+        return percent_number(value) if name.endswith("_percent") else usd_text(value)
+    return value
 
 
 def etag_of(pool: Pool) -> str:

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ladder.api.documents import words
+from ladder.api.documents import IF_MATCH, PROVIDER, REASON, words
 from ladder.api.serializers import ConnectionSerializer
 from ladder.core.values import CooldownCause
 from ladder.models import Connection
@@ -21,9 +21,6 @@ from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.listing import bad_query
 from omniroute_admin.common.resources import ResourceDetailView, ResourceListView, reason_of
-
-PROVIDER = OpenApiParameter("provider", str, description="Needed for noauth, which each provider has one of.")
-REASON = OpenApiParameter("reason", str, description="Why; goes to the history.")
 
 
 def connection_at(*, request: Request, connection_id: str, rows: QuerySet[Connection]) -> Connection:
@@ -40,6 +37,14 @@ def connection_at(*, request: Request, connection_id: str, rows: QuerySet[Connec
     return find_connection(rows=rows, connection_id=connection_id, provider=named)
 
 
+@extend_schema_view(
+    get=extend_schema(description="The stored connections. Scope: connections:read."),
+    post=extend_schema(
+        description="Store a connection; no credential is ever stored here. Declaring `hard-stop` where the catalogue"
+        " does not needs a reason (B4). Scope: connections:write.",
+        responses={201: ConnectionSerializer},
+    ),
+)
 class ConnectionListView(ResourceListView):
     """The stored connections."""
 
@@ -62,10 +67,18 @@ class ConnectionListView(ResourceListView):
 
 
 @extend_schema_view(
-    get=extend_schema(parameters=[PROVIDER]),
-    put=extend_schema(parameters=[PROVIDER]),
-    patch=extend_schema(parameters=[PROVIDER]),
-    delete=extend_schema(parameters=[PROVIDER, REASON]),
+    get=extend_schema(parameters=[PROVIDER], description="Scope: connections:read."),
+    put=extend_schema(
+        parameters=[PROVIDER, IF_MATCH],
+        description="What is left out takes its default; id and provider stay. Scope: connections:write.",
+    ),
+    patch=extend_schema(
+        parameters=[PROVIDER, IF_MATCH], description="What is left out stays. Scope: connections:write."
+    ),
+    delete=extend_schema(
+        parameters=[PROVIDER, IF_MATCH, REASON],
+        description="Takes the connection out of routing, not out of the books. Scope: connections:write.",
+    ),
 )
 class ConnectionView(ResourceDetailView):
     """One stored connection."""

@@ -13,14 +13,23 @@ REASON_CODES = [code.value for code in Code]
 EMPTY_CODES = [code.value for code in EmptyCode]
 
 
+IF_MATCH = OpenApiParameter(
+    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="An entity tag; 412 where it has changed."
+)
+REASON = OpenApiParameter("reason", OpenApiTypes.STR, description="Why; goes to the history.")
+PROVIDER = OpenApiParameter(
+    "provider", OpenApiTypes.STR, description="Needed for noauth, which each provider has one of."
+)
+
+
 def words(enum: type) -> list[str]:
     """Return the words of an enum."""
     return [word.value for word in enum]  # type: ignore[attr-defined]
 
 
-def percent(**options: object) -> s.DecimalField:
-    """Return a percentage as documented: a number or a decimal text, 0 to 100."""
-    return s.DecimalField(max_digits=None, decimal_places=None, min_value=0, max_value=100, **options)  # type: ignore[arg-type]
+def percent(**options: object) -> s.FloatField:
+    """Return a percentage as documented: a number, 0 to 100 (a decimal text is taken too)."""
+    return s.FloatField(min_value=0, max_value=100, **options)  # type: ignore[arg-type]
 
 
 def usd(**options: object) -> s.DecimalField:

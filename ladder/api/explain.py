@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from ladder.api import documents_state
-from ladder.api.answers import ENCODER
+from ladder.api.answers import ENCODER, on_the_wire
 from ladder.api.names import resolver
 from ladder.api.queries import unknown_parameters
 from ladder.core.judge import Account
@@ -81,7 +81,7 @@ class ExplainView(APIView):
         models = snapshot.models_of(provider=account.connection.provider, now=now)
         shown = models[(page - 1) * size : page * size]
         explanation = explain_connection(snapshot=snapshot, account=account, models=shown, now=now)
-        response = HttpResponse(ENCODER.encode(explanation), content_type="application/json")
+        response = HttpResponse(ENCODER.encode(on_the_wire(explanation)), content_type="application/json")
         response["Cache-Control"] = "private, no-cache"
         response["X-Ladder-Revision"] = snapshot.facts.revision
         return response

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from ladder.api import documents, documents_evaluate, documents_state
-from ladder.api.answers import ENCODER, pool_response
+from ladder.api.answers import ENCODER, on_the_wire, pool_response
 from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER
 from ladder.api.given import are_settings_full, resolve_candidates, settings_of, to_given
 from ladder.api.names import resolver
@@ -146,7 +146,7 @@ class OccupancyView(APIView):
         now = clock.now()
         ladder = build_occupancy(snapshot=get_snapshot(now=now), now=now)
         answer = {name: getattr(ladder, name) for name in ladder.__struct_fields__ if name != "places"}
-        response = HttpResponse(ENCODER.encode(answer), content_type=JSON)
+        response = HttpResponse(ENCODER.encode(on_the_wire(answer)), content_type=JSON)
         response["Cache-Control"] = "private, no-cache"
         response["X-Ladder-Revision"] = ladder.revision
         return response

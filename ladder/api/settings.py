@@ -5,19 +5,19 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ladder.api.documents import percent, usd, words
+from ladder.api.documents import IF_MATCH, REASON, percent, usd, words
 from ladder.core.values import Period, Weekday
 from ladder.selectors.settings import BudgetSettings, StoredSettings, read_stored_settings
 from ladder.services.settings import OmnirouteSettings, SettingsChanges, from_omniroute, update_settings
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
-from omniroute_admin.common.core.numbers import decimal_text, usd_text
+from omniroute_admin.common.core.numbers import decimal_text, percent_number, usd_text
 from omniroute_admin.common.history import LONGEST_REASON
 from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
 from omniroute_admin.common.selectors.revision import read_snapshot
@@ -85,8 +85,8 @@ def settings_document(stored: StoredSettings) -> dict[str, Any]:
     """Return the settings as the API shows them (SPEC 4, Resources)."""
     ladder = stored.ladder
     return {
-        "exit_cutoff_percent": decimal_text(ladder.exit_cutoff_percent),
-        "reentry_min_remaining_percent": decimal_text(ladder.reentry_min_remaining_percent),
+        "exit_cutoff_percent": percent_number(ladder.exit_cutoff_percent),
+        "reentry_min_remaining_percent": percent_number(ladder.reentry_min_remaining_percent),
         "max_reading_age_seconds": ladder.max_reading_age_seconds,
         "tier_thresholds": {"free": usd_text(stored.thresholds.free), "cheap": usd_text(stored.thresholds.cheap)},
         "rung_budgets": {rung: _budget_document(budget) for rung, budget in stored.budgets.items()},
@@ -135,7 +135,12 @@ class SettingsView(APIView):
         with read_snapshot():
             return _answer(settings_document(read_stored_settings()))
 
-    @extend_schema(operation_id="settings_change", request=SettingsDocument(partial=True), responses=SettingsDocument)
+    @extend_schema(
+        operation_id="settings_change",
+        parameters=[IF_MATCH],
+        request=SettingsDocument(partial=True),
+        responses=SettingsDocument,
+    )
     def patch(self, request: Request) -> HttpResponse:
         """Change settings, merged per field and per rung; `reason` goes to the history."""
         changes = decode(body=read_body(request._request), decoder=_CHANGES)
@@ -164,7 +169,7 @@ class OmnirouteSettingsView(APIView):
         operation_id="settings_import",
         request=OmnirouteDocument,
         responses=OmnirouteDocument,
-        parameters=[OpenApiParameter("reason", str, description="Why; goes to the history.")],
+        parameters=[IF_MATCH, REASON],
     )
     def put(self, request: Request) -> HttpResponse:
         """Import settings. What is left out stays, but a rung that `rungBudgetUsd` does not name has no budget then."""

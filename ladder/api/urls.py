@@ -7,7 +7,7 @@ from ladder.api.explain import ExplainView
 from ladder.api.pools import EvaluateView, OccupancyView, PoolListView, PoolView
 from ladder.api.settings import OmnirouteSettingsView, SettingsView
 from ladder.api.telemetry import ReadingsView
-from ladder.api.windows import WindowListView, WindowView
+from ladder.api.windows import MarkExhaustedView, WindowListView, WindowView
 
 urlpatterns = [
     path("pools", PoolListView.as_view(), name="pools"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("connections/<str:connection_id>/cooldown", CooldownView.as_view(), name="connection-cooldown"),
     path("connections/<str:connection_id>/windows", WindowListView.as_view(), name="windows"),
     path("connections/<str:connection_id>/windows/<path:window>", WindowView.as_view(), name="window"),
+    path("connections/<str:connection_id>/mark-exhausted", MarkExhaustedView.as_view(), name="mark-exhausted"),
     path("connections/<str:connection_id>/explain", ExplainView.as_view(), name="connection-explain"),
     path("telemetry/readings", ReadingsView.as_view(), name="telemetry-readings"),
     path("settings", SettingsView.as_view(), name="settings"),

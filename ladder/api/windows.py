@@ -1,22 +1,31 @@
 """Quota windows of a connection over HTTP (SPEC 4)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
+from msgspec import Meta
+from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from ladder.api.connections import PROVIDER, connection_at
+from ladder.api.connections import connection_at
+from ladder.api.documents import IF_MATCH, PROVIDER
 from ladder.api.serializers import WindowSerializer
 from ladder.models import QuotaWindow
 from ladder.selectors.connections import known_connections
 from ladder.selectors.windows import judge_rows
 from ladder.services.live_connections import locked
-from ladder.services.windows import OPERATOR_FIELDS, update_window
+from ladder.services.reading_items import Instant
+from ladder.services.windows import OPERATOR_FIELDS, mark_exhausted, update_window
 from omniroute_admin.common import clock
+from omniroute_admin.common.authentication import caller
+from omniroute_admin.common.bodies import decode, read_body
 from omniroute_admin.common.errors import NotFound
+from omniroute_admin.common.history import LONGEST_REASON
 from omniroute_admin.common.resources import ResourceListView, ResourceView, check_if_match, etag_of
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -62,7 +71,7 @@ class WindowView(_WindowsOfConnection):
         """Return the window."""
         return self._judged(self._window(window))
 
-    @extend_schema(operation_id="windows_change", parameters=[PROVIDER])
+    @extend_schema(operation_id="windows_change", parameters=[PROVIDER, IF_MATCH])
     def patch(self, request: Request, connection_id: str, window: str) -> Response:
         """Mute the window or give it a cutoff of its own, in percent remaining (null: that of the settings)."""
         with deciding_write():
@@ -87,6 +96,58 @@ class WindowView(_WindowsOfConnection):
         judge_rows(rows=[row], now=clock.now())
         representation = self.get_serializer(row).data
         return Response(representation, headers={"ETag": etag_of(_owned(representation))})
+
+
+class MarkExhaustedBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is marked: one window, or (left out) all that count."""
+
+    window: str | None = None
+    reset_at: Instant | None = None
+    reason: Annotated[str, Meta(max_length=LONGEST_REASON)] = ""
+
+
+_MARK = msgspec.json.Decoder(MarkExhaustedBody)
+
+
+class MarkExhaustedDocument(s.Serializer):
+    """What is marked: one window, or (left out) all that count."""
+
+    window = s.CharField(required=False, allow_null=True, max_length=100)
+    reset_at = s.DateTimeField(required=False, allow_null=True, help_text="Left out: the reset that is known.")
+    reason = s.CharField(required=False, allow_blank=True, max_length=LONGEST_REASON)
+
+
+class MarkedDocument(s.Serializer):
+    """The windows that were marked."""
+
+    windows = WindowSerializer(many=True)
+
+
+class MarkExhaustedView(APIView):
+    """An operator's word that quota is used up."""
+
+    required_scopes = {"POST": "connections:write"}
+
+    @extend_schema(
+        operation_id="mark_exhausted",
+        parameters=[PROVIDER],
+        request=MarkExhaustedDocument,
+        responses={200: MarkedDocument},
+    )
+    def post(self, request: Request, connection_id: str) -> Response:
+        """Mark windows as exhausted; it stands until a newer reading, or the reset. Scope: connections:write."""
+        raw = read_body(request._request)
+        body = decode(body=raw, decoder=_MARK) if raw.strip() else MarkExhaustedBody()
+        now = clock.now()
+        rows = mark_exhausted(
+            connection=connection_at(request=request, connection_id=connection_id, rows=known_connections()),
+            window=body.window,
+            reset_at=body.reset_at,
+            actor=caller(request).actor,
+            reason=body.reason.strip(),
+            now=now,
+        )
+        return Response({"windows": WindowSerializer(judge_rows(rows=rows, now=now), many=True).data})
 
 
 def _owned(representation: Mapping[str, Any]) -> dict[str, Any]:

@@ -277,8 +277,14 @@ def _emptiness(snapshot: Snapshot, pool_id: PoolId, left_out: Sequence[LeftOut])
     known = [at for at in for_now if at is not None]
     returns_at = min(known) if known and len(known) == len(for_now) else None
     first = min(left_out, key=lambda left: _urgency(left.reason), default=None)
-    why = None if first is None or first.reason.code is Code.NO_CONNECTIONS else _explain(snapshot, first).detail
+    why = None if first is None or first.reason.code is Code.NO_CONNECTIONS else _name_reason(snapshot, first)
     return Empty(code.value, describe_emptiness(code=code, why=why, is_anything_listed=bool(left_out)), returns_at)
+
+
+def _name_reason(snapshot: Snapshot, left: LeftOut) -> str:
+    """Return the sentence of a pair's reason, with the pair's name in it."""
+    name, detail = f"{left.candidate.provider}/{left.connection_id}", _explain(snapshot, left).detail
+    return detail if name in detail else f"{name}: {detail}"
 
 
 def _urgency(reason: Reason) -> tuple[bool, int]:

@@ -69,7 +69,7 @@ def describe_emptiness(*, code: EmptyCode, why: str | None, is_anything_listed: 
     `why` None is "no connection stands behind any candidate", or no candidate at all.
     """
     if why is not None:
-        return f"{_EMPTY[code]} {why[0].upper()}{why[1:]}."
+        return f"{_EMPTY[code]} First of the reasons: {why}."
     if is_anything_listed:
         return f"{_EMPTY[code]} No candidate has a connection: {_STORE}."
     return f"{_EMPTY[code]} Send candidates, or {_STORE} and prices (manage.py sync_prices)."

@@ -23,6 +23,12 @@ class ActingCooldown(msgspec.Struct, frozen=True):
     set_by: str
 
 
+def read_labels() -> dict[tuple[str, str], str]:
+    """Return what operators call the live connections, by provider and id; one query."""
+    rows = Connection.objects.live().exclude(label="").values_list("provider", "connection_id", "label")
+    return {(provider, name): label for provider, name, label in rows}
+
+
 def read_acting_cooldowns(*, now: datetime) -> dict[tuple[str, str], ActingCooldown]:
     """Return the longest lasting cooldown of every live connection that has one, by provider and id; one query."""
     lasting = Q(effective_until__isnull=True) | Q(effective_until__gt=now)

@@ -22,6 +22,7 @@ from omniroute_admin.common.services.revision import deciding_write
 _IDENTITY = ("connection_id", "provider")
 _OVERAGE = {"auth_type", "overage_override", "overage_override_reason"}
 _LONGEST_GLOB = 200
+_NO_REASON = "Say why: the catalogue does not call this connection hard-stop (B4)."
 
 
 def create_connection(
@@ -128,6 +129,17 @@ def check_connection(
         raise ValidationError(errors)
 
 
+def check_override(row: Connection, *, reason: str) -> None:
+    """Check that `hard-stop` declared against the catalogue has a reason; that of the change will do (B4).
+
+    Raises:
+        ValidationError: it has none.
+    """
+    _default_override_reason(row, reason)
+    if _lacks_override_reason(row):
+        raise ValidationError({"overage_override_reason": _NO_REASON})
+
+
 def _problems(row: Connection, changed: set[str] | None, identity: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, before in identity.items():
         if before is not None and getattr(row, name) != before:
@@ -138,7 +150,7 @@ def _problems(row: Connection, changed: set[str] | None, identity: Mapping[str, 
     if not all(isinstance(glob, str) and is_storable(glob, length=_LONGEST_GLOB) for glob in globs):
         yield "excluded_models", f"A glob is 1 to {_LONGEST_GLOB} printable characters."
     if (changed is None or changed & _OVERAGE) and _lacks_override_reason(row):
-        yield "overage_override_reason", "Say why: the catalogue does not call this connection hard-stop (B4)."
+        yield "overage_override_reason", _NO_REASON
 
 
 def _lacks_override_reason(row: Connection) -> bool:

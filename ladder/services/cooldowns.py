@@ -78,6 +78,15 @@ def clear_cooldowns(
     return len(cleared)
 
 
+def clear_cooldown(*, cooldown: Cooldown, actor: Actor, reason: str, now: datetime) -> None:
+    """Clear one cooldown; one that is gone already stays gone. An operator's act: it is history (C3)."""
+    with deciding_write() as write:
+        locked(Connection.objects.filter(pk=cooldown.connection_id)).get()
+        kept = list(Cooldown.objects.filter(pk=cooldown.pk))
+        _delete(kept, actor=actor, reason=reason, now=now)
+        write.changed = bool(kept)
+
+
 def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now: datetime) -> int:
     """Lift cooldowns with cause `quota` that newer readings overtake, and return how many (C3).
 

@@ -1,15 +1,21 @@
-"""What an operator may change of a quota window: mute it, give it a cutoff of its own (Q6, Q7)."""
+"""What an operator may do to quota windows: mute one, give it a cutoff of its own (Q6, Q7), mark it exhausted (Q2)."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.services.live_connections import locked
+from ladder.services.reading_items import ReadingItem, reading_item
+from ladder.services.readings import record_readings
+from omniroute_admin.common.errors import BadRequest, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 OPERATOR_FIELDS = ("is_muted", "exit_cutoff_percent")
+BY_HAND = "by hand"
+"""The window that is marked where a connection has none that counts."""
 
 
 def update_window(
@@ -38,3 +44,59 @@ def update_window(
             stamp(instance=row, actor=actor, reason=reason, now=now)
             row.save(update_fields=list(OPERATOR_FIELDS))
         return row
+
+
+def mark_exhausted(
+    *,
+    connection: Connection,
+    window: str | None,
+    reset_at: datetime | None,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+) -> list[QuotaWindow]:
+    """Mark one window of a connection (or, None, all that count) as exhausted and return their rows.
+
+    It is an observation of the operator's (Q2): it stands until a newer reading or the reset. `reset_at` None keeps
+    the reset that is known. A window that is not there yet is made. The act is history.
+
+    Raises:
+        BadRequest: a name that cannot be, or a reset that has passed or is beyond the calendar.
+    """
+    if reset_at is not None and reset_at <= now:
+        raise _refused("reset_at", "The reset has passed already.")
+    with deciding_write():
+        row = locked(Connection.objects.live().filter(pk=connection.pk)).get()
+        known = {one.window: one for one in row.windows.all()}
+        counting = [name for name, one in known.items() if one.is_reported and not one.is_muted]
+        names = [window] if window is not None else counting or [BY_HAND]
+        items = [_exhausted(row, name, known.get(name), reset_at, now) for name in names]
+        answer = record_readings(items=items, complete_for=[], actor=actor, now=now)
+        for rejected in answer.rejected:
+            name, _, detail = rejected.detail.partition(": ")
+            raise _refused(name, detail)
+        marked = list(row.windows.filter(window__in=names).order_by("window"))
+        for one in marked:
+            stamp(instance=one, actor=actor, reason=reason, now=now)
+            one.save(update_fields=["status"])
+        return marked
+
+
+def _refused(name: str, detail: str) -> BadRequest:
+    return BadRequest("One field is not valid.", errors=[field(name, detail)])
+
+
+def _exhausted(
+    connection: Connection, name: str, known: QuotaWindow | None, reset_at: datetime | None, now: datetime
+) -> ReadingItem:
+    """Return the operator's observation, as new as the newest there is: of one instant the word counts (SPEC 4)."""
+    newest = known.observed_at if known is not None and known.observed_at is not None else now
+    kept = known.reset_at if known is not None and known.reset_at is not None and known.reset_at > now else None
+    return reading_item(
+        connection_id=connection.connection_id,
+        provider=connection.provider,
+        window=name,
+        observed_at=max(now, newest),
+        status=ReadingStatus.EXHAUSTED,
+        reset_at=reset_at or kept,
+    )

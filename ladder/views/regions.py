@@ -92,7 +92,7 @@ def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
     groups = rung_groups(
         occupancy=occupancy,
         shown=listed.places,
-        around=Around(settings=settings, glance=glance, cooldowns=seen.cooldowns),
+        around=Around(settings=settings, glance=glance, cooldowns=seen.cooldowns, labels=seen.labels),
         with_empty=not asked.is_filtered and listed.page == listed.pages,
     )
     return {

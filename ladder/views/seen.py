@@ -11,7 +11,7 @@ from ladder.core.occupancy import Occupancy, build_occupancy
 from ladder.core.pool import build_pool
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Pool
-from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns
+from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns, read_labels
 from ladder.selectors.state import get_snapshot
 from ladder.views.filters import Asked
 from ladder.views.picture import Picture, micros
@@ -25,6 +25,7 @@ class Seen(msgspec.Struct, frozen=True):
     occupancy: Occupancy
     glance: Glance
     cooldowns: dict[tuple[str, str], ActingCooldown]
+    labels: dict[tuple[str, str], str]
 
     @property
     def picture(self) -> Picture:
@@ -92,4 +93,5 @@ def see(*, now: datetime) -> Seen:
         occupancy=_occupancy(snapshot=snapshot, now=now),
         glance=Glance(now=now, zone=display_zone()),
         cooldowns=read_acting_cooldowns(now=now),
+        labels=read_labels(),
     )

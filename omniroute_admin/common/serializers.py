@@ -9,7 +9,7 @@ from django.utils.timezone import is_naive
 from rest_framework import serializers
 
 from omniroute_admin.common.core.names import canonical_name
-from omniroute_admin.common.core.numbers import decimal_text, usd_text
+from omniroute_admin.common.core.numbers import decimal_text, percent_number, usd_text
 from omniroute_admin.common.fields import CanonicalField, PercentField, TextListField, UsdField, validate_text_list
 from omniroute_admin.common.history import LONGEST_REASON
 
@@ -39,6 +39,14 @@ class PlainDecimalField(serializers.DecimalField):
     def to_representation(self, value: Any) -> Any:
         """Return the text."""
         return None if value is None else decimal_text(Decimal(value))
+
+
+class PercentNumberField(serializers.DecimalField):
+    """A percentage as an exact number."""
+
+    def to_representation(self, value: Any) -> Any:
+        """Return the number."""
+        return None if value is None else percent_number(Decimal(value))
 
 
 class UsdTextField(serializers.DecimalField):
@@ -164,7 +172,7 @@ class StrictModelSerializer(StrictMixin, serializers.ModelSerializer):
         models.DateTimeField: AwareDateTimeField,
         models.DecimalField: PlainDecimalField,
         CanonicalField: CanonicalTextField,
-        PercentField: PlainDecimalField,
+        PercentField: PercentNumberField,
         UsdField: UsdTextField,
     }
     serializer_choice_field = WordField

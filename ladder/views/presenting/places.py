@@ -27,6 +27,7 @@ class PlaceRow(msgspec.Struct, frozen=True):
     state: StateWord
     provider: str
     connection_id: str
+    label: str
     kind: str
     may_bill: bool
     window: str
@@ -55,11 +56,12 @@ class RungGroup(msgspec.Struct, frozen=True):
 
 
 class Around(msgspec.Struct, frozen=True):
-    """What rows are told with beside the place itself: settings, time, and the cooldowns that act."""
+    """What rows are told with beside the place itself: settings, time, the cooldowns that act, and labels."""
 
     settings: LadderSettings
     glance: Glance
     cooldowns: Mapping[tuple[str, str], ActingCooldown] = {}
+    labels: Mapping[tuple[str, str], str] = {}
 
 
 def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
@@ -71,6 +73,7 @@ def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
         state=STATES[place.state],
         provider=place.provider,
         connection_id=place.connection_id,
+        label=around.labels.get((place.provider, place.connection_id), ""),
         kind=_kind(place),
         may_bill=place.may_bill_past_plan,
         window="rung budget" if paid else binding.window if binding else "no window",

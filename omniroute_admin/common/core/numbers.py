@@ -12,6 +12,12 @@ def decimal_text(value: Decimal) -> str:
     return "0" if text in {"-0", ""} else text
 
 
+def percent_number(value: Decimal) -> int | float:
+    """Return a percentage as the JSON number that says just what is stored: eight places survive a float's digits."""
+    text = decimal_text(value)
+    return float(text) if "." in text else int(text)
+
+
 def usd_text(value: Decimal) -> str:
     """Return an amount in USD: at least cents, more where there are more, and `0` for nothing (SPEC 4)."""
     text = decimal_text(value)

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
+from ladder.selectors.demo import read_demo_state
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
@@ -105,6 +106,10 @@ class Command(BaseCommand):
         self.stdout.write(
             f'Try:     curl -H "Authorization: Bearer {key or "$KEY"}" {address}/api/v1/pools/auto/thrifty'
         )
+        if read_demo_state().connections:
+            self.stdout.write(
+                "Demo:    the connections labelled demo: are simulated; python manage.py demo --stop removes them"
+            )
         if serves:
             self.stdout.write("Ctrl-C ends everything.")
         self.stdout.flush()

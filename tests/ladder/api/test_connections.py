@@ -2,14 +2,14 @@ import pytest
 
 from ladder.models import Connection, Cooldown, QuotaWindow
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import (
-    NOW,
+from tests.factories import (
     BillingEntryFactory,
     ConnectionFactory,
     CooldownFactory,
     ProviderAliasFactory,
     QuotaWindowFactory,
 )
+from tests.factories_ladder import NOW
 from tests.router import make_router
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,7 @@ def test_a_connection_keeps_its_id_and_provider(router):
 
 
 def test_hard_stop_against_the_catalogue_needs_a_written_reason_b4(router):
-    BillingEntryFactory(overage="unknown")
+    BillingEntryFactory(provider="claude", overage="unknown")
     ConnectionFactory(connection_id="c1")
     body = {"overage_override": "hard-stop"}
     assert pointers(router.send("patch", ONE, body)) == {"/overage_override_reason"}
@@ -194,7 +194,7 @@ def test_a_window_has_just_the_fields_of_spec_4(router, window):
     assert page["results"] == [
         {
             "window": "session (5h)/a",
-            "remaining_percent": "4.5",
+            "remaining_percent": 4.5,
             "unlimited": False,
             "status": "safe",
             "reset_at": None,
@@ -221,7 +221,7 @@ def test_an_operator_mutes_a_window_and_gives_it_a_cutoff_q6_q7(router, window):
     address = f"{ONE}/windows/session (5h)/a"
     body = {"is_muted": True, "exit_cutoff_percent": "20.5", "reason": "keep some"}
     response = router.send("patch", address, body)
-    assert (response.json()["is_muted"], response.json()["exit_cutoff_percent"]) == (True, "20.5")
+    assert (response.json()["is_muted"], response.json()["exit_cutoff_percent"]) == (True, 20.5)
     assert response.json()["verdict"] == "exhausted"
     assert QuotaWindow.history.latest("history_id").history_change_reason == "keep some"
     assert router.send("patch", address, {"exit_cutoff_percent": None}).json()["exit_cutoff_percent"] is None
@@ -249,3 +249,17 @@ def test_the_windows_of_a_keyless_path_that_only_telemetry_spoke_of_can_be_seen(
     QuotaWindowFactory(connection=ConnectionFactory(noauth=True, provider="groq", is_implied=True))
     assert router.get(f"{ADDRESS}/noauth/windows?provider=groq").json()["count"] == 1
     assert pointers(router.get(f"{ADDRESS}/noauth/windows")) == {"/provider"}
+
+
+def test_marking_exhausted_is_one_call_with_or_without_a_body_q2(router, window):
+    address = f"{ONE}/mark-exhausted"
+    marked = router.post(address, {"window": "session (5h)/a", "reset_at": "2026-08-22T17:00:00Z", "reason": "seen"})
+    assert [(row["verdict"], row["reset_at"]) for row in marked.json()["windows"]] == [
+        ("exhausted", "2026-08-22T17:00:00Z")
+    ]
+    assert QuotaWindow.history.latest("history_id").history_change_reason == "seen"
+    assert router.post(address, "").status_code == 200
+    assert pointers(router.post(address, {"window": "", "colour": 1})) == {"/colour"}
+    assert pointers(router.post(address, {"window": ""})) == {"/window"}
+    assert router.post(f"{ADDRESS}/nobody/mark-exhausted", {}).status_code == 404
+    assert make_router("connections:read").post(address, {}).status_code == 403

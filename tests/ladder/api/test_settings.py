@@ -12,8 +12,8 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/settings"
 OMNIROUTE = "/api/v1/settings/omniroute.json"
 FRESH = {
-    "exit_cutoff_percent": "2",
-    "reentry_min_remaining_percent": "5",
+    "exit_cutoff_percent": 2,
+    "reentry_min_remaining_percent": 5,
     "max_reading_age_seconds": 180,
     "tier_thresholds": {"free": "0", "cheap": "1.00"},
     "rung_budgets": {
@@ -44,7 +44,7 @@ def test_patch_merges_per_field_and_per_rung_spec_4(router):
     )
     response = patch(router, {"rung_budgets": {"cheap": {"period": "weekly", "week_starts_on": "sunday"}}})
     assert response.json() == FRESH | {
-        "exit_cutoff_percent": "3.5",
+        "exit_cutoff_percent": 3.5,
         "tier_thresholds": {"free": "0", "cheap": "2.00"},
         "rung_budgets": {
             "cheap": {"amount_usd": "5.50", "period": "weekly", "week_starts_on": "sunday", "zone": "Europe/Berlin"},
@@ -116,7 +116,7 @@ def test_thresholds_stay_in_order(router, thresholds, pointer):
 
 def test_a_reentry_below_exit_is_accepted_spec_2(router):
     body = {"exit_cutoff_percent": 10, "reentry_min_remaining_percent": 0}
-    assert patch(router, body).json()["reentry_min_remaining_percent"] == "0"
+    assert patch(router, body).json()["reentry_min_remaining_percent"] == 0
 
 
 def test_a_change_is_history_with_its_reason_and_only_of_what_differs_spec_3(router):
@@ -136,7 +136,7 @@ def test_a_lost_update_is_refused_and_the_tag_of_a_write_is_that_of_a_read_spec_
     written = patch(router, {"exit_cutoff_percent": 3}, **{"If-Match": etag})
     assert written["ETag"] == router.get(ADDRESS)["ETag"] != etag
     assert patch(router, {"exit_cutoff_percent": 4}, **{"If-Match": etag}).status_code == 412
-    assert router.get(ADDRESS).json()["exit_cutoff_percent"] == "3"
+    assert router.get(ADDRESS).json()["exit_cutoff_percent"] == 3
 
 
 @pytest.mark.parametrize("address", [ADDRESS, OMNIROUTE])
@@ -176,7 +176,7 @@ def test_a_rung_that_omniroute_names_no_budget_for_has_none_and_the_rest_stays(r
     assert router.get(ADDRESS).json()["rung_budgets"]["premium"]["amount_usd"] == "7.00"
     router.send("put", OMNIROUTE, {"subscriptionLadder": {"rungBudgetUsd": {"cheap": 1}}})
     settings = router.get(ADDRESS).json()
-    assert (settings["exit_cutoff_percent"], settings["reentry_min_remaining_percent"]) == ("9", "12")
+    assert (settings["exit_cutoff_percent"], settings["reentry_min_remaining_percent"]) == (9, 12)
     assert settings["rung_budgets"]["premium"] == FRESH["rung_budgets"]["premium"] | {"zone": "Asia/Tokyo"}
     assert settings["rung_budgets"]["cheap"]["amount_usd"] == "1.00"
 

@@ -4,7 +4,8 @@ import pytest
 import time_machine
 
 from ladder.models import QuotaReading, QuotaWindow
-from tests.factories_ladder import NOW, ConnectionFactory
+from tests.factories import ConnectionFactory
+from tests.factories_ladder import NOW
 from tests.router import make_router
 
 pytestmark = pytest.mark.django_db

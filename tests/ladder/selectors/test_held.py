@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ladder.core.values import LadderSettings
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.selectors.held import held_windows
-from tests.factories_ladder import NOW, ConnectionFactory, QuotaReadingFactory, QuotaWindowFactory
+from tests.factories import ConnectionFactory, QuotaReadingFactory, QuotaWindowFactory
+from tests.factories_ladder import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -7,14 +7,8 @@ from ladder.models import Connection, QuotaWindow
 from ladder.services.connections import create_connection, delete_connection, update_connection
 from omniroute_admin.common.errors import Conflict, NotFound
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import (
-    NOW,
-    OPERATOR,
-    BillingEntryFactory,
-    ConnectionFactory,
-    ProviderAliasFactory,
-    QuotaWindowFactory,
-)
+from tests.factories import BillingEntryFactory, ConnectionFactory, ProviderAliasFactory, QuotaWindowFactory
+from tests.factories_ladder import NOW, OPERATOR
 
 pytestmark = pytest.mark.django_db
 
@@ -154,13 +148,13 @@ def test_declaring_hard_stop_where_the_catalogue_does_needs_nothing_b4():
 
 @pytest.mark.parametrize("overage", ["meters-to-paid", "unknown"])
 def test_making_it_less_safe_needs_nothing_b4(overage):
-    BillingEntryFactory()
+    BillingEntryFactory(provider="claude")
     fields = {"connection": create(), "actor": OPERATOR, "reason": "", "now": NOW}
     assert update_connection(changes={"overage_override": overage}, **fields).overage_override == overage
 
 
 def test_a_new_auth_type_asks_for_the_reason_again_b4():
-    BillingEntryFactory(auth_type="oauth", overage="hard-stop")
+    BillingEntryFactory(provider="claude", auth_type="oauth", overage="hard-stop")
     row = create(overage_override="hard-stop")
     Connection.objects.update(overage_override_reason="")
     row.refresh_from_db()

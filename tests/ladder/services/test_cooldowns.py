@@ -6,7 +6,8 @@ from ladder.core.values import CooldownCause
 from ladder.models import Cooldown
 from ladder.services.cooldowns import clear_cooldowns, set_cooldown
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import NOW, OPERATOR, REPORTER, ConnectionFactory, CooldownFactory
+from tests.factories import ConnectionFactory, CooldownFactory
+from tests.factories_ladder import NOW, OPERATOR, REPORTER
 
 pytestmark = pytest.mark.django_db
 

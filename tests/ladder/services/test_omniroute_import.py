@@ -24,7 +24,7 @@ from ladder.services.omniroute_import import import_omniroute
 from ladder.services.omniroute_report import Counts, ImportReport
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories_ladder import ConnectionFactory, CooldownFactory, QuotaWindowFactory
+from tests.factories import ConnectionFactory, CooldownFactory, QuotaWindowFactory
 from tests.shared import needs_shared, shared_path
 
 pytestmark = pytest.mark.django_db

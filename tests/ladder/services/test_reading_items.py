@@ -5,7 +5,7 @@ from itertools import permutations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.core.values import ReadingStatus
@@ -177,6 +177,7 @@ numbers = st.decimals(allow_nan=False, allow_infinity=False)
 
 
 @given(number=numbers)
+@settings(deadline=None)
 def test_no_number_at_all_leaves_the_range_or_is_raised_by_cutting_it(number):
     observation = observe(
         item=reading_item(connection_id="c1", window="5h", observed_at=NOW, remaining_percent=number), now=NOW
@@ -191,6 +192,7 @@ amounts = st.decimals(min_value=Decimal("0.000001"), max_value=10**12, places=6)
 
 
 @given(first=amounts, second=amounts)
+@settings(deadline=None)
 def test_a_share_is_the_exact_quotient_cut_at_eight_places(first, second):
     made = ReadingItem(
         connection_id="c1",

@@ -13,14 +13,8 @@ from ladder.services.reading_items import UnreadableItem, reading_item
 from ladder.services.readings import record_readings
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.revision import deciding_write
-from tests.factories_ladder import (
-    NOW,
-    REPORTER,
-    ConnectionFactory,
-    CooldownFactory,
-    ProviderAliasFactory,
-    QuotaWindowFactory,
-)
+from tests.factories import ConnectionFactory, CooldownFactory, ProviderAliasFactory, QuotaWindowFactory
+from tests.factories_ladder import NOW, REPORTER
 
 pytestmark = pytest.mark.django_db
 

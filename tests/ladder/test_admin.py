@@ -1,0 +1,175 @@
+"""SPEC 5: Django's admin for everything, by the same rules and with the same history."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+
+from ladder import models
+from omniroute_admin.common.selectors.revision import current_revision
+from tests.factories import (
+    BillingEntryFactory,
+    BreakerFactory,
+    ConnectionFactory,
+    CooldownFactory,
+    QuotaReadingFactory,
+    QuotaWindowFactory,
+)
+from tests.factories_ladder import NOW
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [
+    (models.Connection, ConnectionFactory),
+    (models.QuotaWindow, QuotaWindowFactory),
+    (models.QuotaReading, QuotaReadingFactory),
+    (models.Cooldown, CooldownFactory),
+    (models.Breaker, BreakerFactory),
+    (models.LadderSettings, models.LadderSettings.objects.get),
+    (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
+]
+NEW = {"connection_id": "c1", "provider": "Claude", "auth_type": "oauth", "is_enabled": "on", "excluded_models": "[]"}
+
+
+@pytest.fixture
+def boss(client):
+    client.force_login(get_user_model().objects.create_superuser("boss"))
+    with time_machine.travel(NOW, tick=False):
+        yield client
+
+
+def address(model, page, *args):
+    return reverse(f"admin:ladder_{model._meta.model_name}_{page}", args=args)
+
+
+def save(boss, row, **values):
+    return boss.post(address(type(row), "change", row.pk), {"change_reason": "why not"} | values, follow=True)
+
+
+def test_every_model_of_the_ladder_has_its_admin():
+    registered = {model for model in admin.site._registry if model._meta.app_label == "ladder"}
+    assert registered == {model for model, _ in ROWS}
+
+
+@pytest.mark.parametrize(("model", "make"), ROWS)
+def test_every_model_can_be_listed_searched_looked_at_and_its_history_read(boss, model, make):
+    row, before = make(), current_revision()
+    pages = [address(model, "changelist"), address(model, "change", row.pk), address(model, "history", row.pk)]
+    if admin.site._registry[model].search_fields:
+        pages.append(f"{pages[0]}?q=c")
+    for page in pages:
+        assert boss.get(page).status_code == 200, page
+    assert current_revision() == before
+
+
+def test_a_connection_is_stored_by_the_same_rules(boss):
+    boss.post(address(models.Connection, "add"), NEW | {"change_reason": "a new plan"})
+    row = models.Connection.objects.get()
+    act = row.history.get()
+    assert (row.provider, row.created_at, row.excluded_models) == ("claude", NOW, [])
+    assert (act.history_actor, act.history_change_reason, act.history_date) == ("boss", "a new plan", NOW)
+
+
+def test_a_second_connection_of_an_id_is_refused_with_a_message(boss):
+    ConnectionFactory(connection_id="c1", provider="codex")
+    response = boss.post(address(models.Connection, "add"), NEW | {"change_reason": "x"}, follow=True)
+    assert "exists already" in response.content.decode()
+    assert models.Connection.objects.count() == 1
+
+
+def test_hard_stop_against_the_catalogue_takes_the_reason_of_the_change_b4(boss):
+    BillingEntryFactory(provider="claude", overage="unknown")
+    row = ConnectionFactory(connection_id="c1", label="mine")
+    save(boss, row, auth_type="oauth", label="mine", overage_override="hard-stop", excluded_models="")
+    row.refresh_from_db()
+    assert (row.overage_override, row.overage_override_reason) == ("hard-stop", "why not")
+    assert (row.is_enabled, row.excluded_models) == (False, [])
+
+
+def test_deleting_a_connection_keeps_it_in_the_books_spec_3(boss):
+    window = QuotaWindowFactory(connection__connection_id="c1")
+    page = address(models.Connection, "delete", window.connection_id)
+    assert boss.get(page).status_code == 200
+    boss.post(page, {"post": "yes", "change_reason": "left"})
+    row = models.Connection.objects.get()
+    assert (row.deleted_at, row.windows.count()) == (NOW, 1)
+    assert row.history.latest("history_id").history_change_reason == "left"
+    assert boss.post(page, {"post": "yes", "change_reason": "again"}).status_code == 403
+    assert boss.get(address(models.Connection, "changelist") + "?place=routing").context["cl"].result_count == 0
+    assert boss.get(address(models.Connection, "changelist") + "?place=books").context["cl"].result_count == 1
+
+
+def test_many_connections_are_deleted_at_once_and_stay_in_the_books_spec_3(boss):
+    rows = [ConnectionFactory(), ConnectionFactory(), ConnectionFactory(deleted_at=NOW - timedelta(days=1))]
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
+    boss.post(address(models.Connection, "changelist"), chosen | {"post": "yes", "change_reason": "moved"})
+    assert models.Connection.objects.filter(deleted_at=NOW).count() == 2
+    assert models.Connection.objects.count() == 3
+
+
+def test_only_the_operators_part_of_a_window_is_changed_q6_q7(boss):
+    row = QuotaWindowFactory(remaining_percent=Decimal(50))
+    save(boss, row, is_muted="on", exit_cutoff_percent="20", remaining_percent="99")
+    row.refresh_from_db()
+    assert (row.is_muted, row.exit_cutoff_percent, row.remaining_percent) == (True, 20, 50)
+    assert row.history.latest("history_id").history_change_reason == "why not"
+    bad = save(boss, row, exit_cutoff_percent="101")
+    assert "exit_cutoff_percent" in bad.context["adminform"].form.errors
+
+
+def test_telemetrys_rows_are_neither_added_nor_deleted_by_hand(boss):
+    for model, row in ((models.QuotaWindow, QuotaWindowFactory()), (models.QuotaReading, QuotaReadingFactory())):
+        assert boss.get(address(model, "add")).status_code == 403
+        assert boss.post(address(model, "delete", row.pk), {"post": "yes", "change_reason": "x"}).status_code == 403
+
+
+def test_an_operator_sets_and_clears_a_cooldown_c3(boss):
+    connection = ConnectionFactory()
+    until = {"effective_until_0": "2026-08-22", "effective_until_1": "15:00:00"}
+    values = {"connection": connection.pk, "model": "", "cause": "operator", "change_reason": "pause"} | until
+    boss.post(address(models.Cooldown, "add"), values)
+    row = models.Cooldown.objects.get()
+    assert (row.model, row.effective_until, row.set_by) == (None, NOW + timedelta(hours=3), "boss")
+    other = CooldownFactory(connection=connection, cause="operator", model="opus")
+    boss.post(address(models.Cooldown, "delete", row.pk), {"post": "yes", "change_reason": "go on"})
+    assert models.Cooldown.objects.get() == other
+    assert models.Cooldown.history.latest("history_id").history_change_reason == "go on"
+
+
+def test_an_operator_closes_a_breaker(boss):
+    row, before = BreakerFactory(), current_revision()
+    save(boss, row, open_until_0="", open_until_1="")
+    row.refresh_from_db()
+    assert (row.open_until, row.reported_at) == (None, NOW)
+    assert current_revision() == before + 1
+
+
+def test_the_settings_are_changed_and_a_bad_one_is_shown(boss):
+    row = models.LadderSettings.objects.get()
+    good = {"exit_cutoff_percent": "3", "reentry_min_remaining_percent": "1", "max_reading_age_seconds": "60"}
+    save(boss, row, **good)
+    row.refresh_from_db()
+    assert (row.exit_cutoff_percent, row.max_reading_age_seconds) == (3, 60)
+    bad = save(boss, row, exit_cutoff_percent="101", reentry_min_remaining_percent="-1", max_reading_age_seconds="9")
+    assert set(bad.context["adminform"].form.errors) == set(good)
+    assert boss.get(address(models.LadderSettings, "add")).status_code == 403
+
+
+def test_a_budget_is_off_or_without_a_limit_in_words_m1(boss):
+    page = address(models.RungBudget, "changelist")
+    assert "no limit" in boss.get(page).content.decode()
+    row = models.RungBudget.objects.get(rung="cheap")
+    values = {"amount_usd": "0", "period": "weekly", "week_starts_on": "sunday", "zone": "Europe/Berlin"}
+    save(boss, row, **values)
+    row.refresh_from_db()
+    assert (row.amount_usd, row.zone) == (0, "Europe/Berlin")
+    assert ">off<" in boss.get(page).content.decode()
+    bad = save(boss, row, **values | {"amount_usd": "-1", "zone": "Mars/Olympus"})
+    assert "zone" in bad.context["adminform"].form.errors
+    save(boss, row, **values | {"amount_usd": ""})
+    row.refresh_from_db()
+    assert row.amount_usd is None
