@@ -115,7 +115,8 @@ def _judge(
         split = placed.scope.splits.get(ids)  # type: ignore[arg-type]
         if split is None or split.change_at <= now:
             split = snapshot.split(scope=placed.scope, ids=ids, now=now)  # type: ignore[arg-type]
-        until = min(until, split.holds_until(placed))
+        ends = split.change_at if placed.change_at == NEVER else split.holds_until(placed)
+        until = min(until, ends)
         judged.append(Judged(one, placed, split))
     return judged, until
 
@@ -172,6 +173,8 @@ def _cut_until(judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung)
     """
     until = NEVER
     for item in judged:
+        if item.split.holds_until(item.placed) >= until:
+            continue
         until = min(until, item.split.placed_until(item.placed))
         for outcome in item.split.outcomes:
             is_above = _is_above(item.split, outcome, mixed_rungs, serving)
