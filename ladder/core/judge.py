@@ -1,6 +1,6 @@
 """One pair judged alone (P1): its rung (G), whether it is in, and if not, its one code (P8) and its return."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -87,18 +87,25 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     if code is not None:
         return PairOutcome(account.connection.connection_id, rung, Reason(code))
     windows = counting_windows(windows=account.connection.windows, model=under.model)
-    instants = instants_of(account=account, under=under)
-
-    def decide(at: datetime) -> Reason | None:
-        return _first_reason(list(_for_now(account, under, rung, windows, at)))
-
-    reason, change_at = settle(decide=decide, instants=instants, now=now)
-    recode_at = change_at
-    if change_at < NEVER and rung is not Rung.SUBSCRIPTION:
-        later = [instant for instant in instants if instant >= change_at]
-        _, recode_at = settle(decide=lambda at: _without_return(decide(at)), instants=later, now=now)
+    reason, change_at, recode_at = _follow(
+        decide=lambda at: _first_reason(list(_for_now(account, under, rung, windows, at))),
+        instants=instants_of(account=account, under=under),
+        now=now,
+    )
     may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
     return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at, recode_at)
+
+
+def _follow(
+    *, decide: Callable[[datetime], Reason | None], instants: list[datetime], now: datetime
+) -> tuple[Reason | None, datetime, datetime]:
+    """Return the reason now, when it changes, and when more of it changes than the return time."""
+    reason, change_at = settle(decide=decide, instants=instants, now=now)
+    if reason is None or change_at == NEVER:
+        return reason, change_at, change_at
+    later = [instant for instant in instants if instant >= change_at]
+    _, recode_at = settle(decide=lambda at: _without_return(decide(at)), instants=later, now=now)
+    return reason, change_at, recode_at
 
 
 def _without_return(reason: Reason | None) -> Reason | None:

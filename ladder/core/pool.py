@@ -65,10 +65,10 @@ def build_pool(
     """
     snapshot.move_to(now)
     without_models: tuple[Connection, ...] = ()
-    until = NEVER
+    reordered_at = NEVER
     if candidates is None:
         inventory = snapshot.inventory(now=now)
-        candidates, without_models, until = inventory.candidates, inventory.without_models, inventory.change_at
+        candidates, without_models, reordered_at = inventory.candidates, inventory.without_models, inventory.change_at
     judged, ends = _judge(snapshot, pool_id, candidates, now)
     buckets = _fill_rungs(judged, options.mixed_rungs)
     serving = next((rung for rung in _RUNGS if buckets[rung]), None)
@@ -77,17 +77,19 @@ def build_pool(
     limit = serving if options.lowest_rung_only else None
     if limit is not None:
         ends = _cut_until(judged, options.mixed_rungs, limit)
+    if reordered_at < ends:
+        later = snapshot.later_models(after=now, before=ends)
+        ends = min(ends, _order_until(judged, options.mixed_rungs, limit, later))
     left_out = None
     if options.explain or not entries:
         left_out = list(_left_out(judged, options.mixed_rungs, limit, without_models))
-    until = min(until, ends)
     return Pool(
         id=pool_id.id,
         grouping=pool_id.grouping,
         category=pool_id.category,
         revision=snapshot.facts.revision,
         evaluated_at=now,
-        valid_until=None if until == NEVER else until,
+        valid_until=None if ends == NEVER else ends,
         candidates=entries,
         excluded_counts=_count(judged, options.mixed_rungs, limit, without_models),
         excluded=[_explain(snapshot, item) for item in left_out or ()] if options.explain else msgspec.UNSET,
@@ -113,7 +115,8 @@ def _judge(
         split = placed.scope.splits.get(ids)  # type: ignore[arg-type]
         if split is None or split.change_at <= now:
             split = snapshot.split(scope=placed.scope, ids=ids, now=now)  # type: ignore[arg-type]
-        until = min(until, split.holds_until(placed))
+        ends = split.change_at if placed.change_at == NEVER else split.holds_until(placed)
+        until = min(until, ends)
         judged.append(Judged(one, placed, split))
     return judged, until
 
@@ -170,11 +173,33 @@ def _cut_until(judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung)
     """
     until = NEVER
     for item in judged:
+        if item.split.holds_until(item.placed) >= until:
+            continue
         until = min(until, item.split.placed_until(item.placed))
         for outcome in item.split.outcomes:
             is_above = _is_above(item.split, outcome, mixed_rungs, serving)
             until = min(until, outcome.recode_at if is_above else outcome.change_at)
     return until
+
+
+def _order_until(
+    judged: Sequence[Judged],
+    mixed_rungs: MixedRungs,
+    serving: Rung | None,
+    later: Iterable[tuple[datetime, list[tuple[str, str]]]],
+) -> datetime:
+    """Return when another order of the stored models, or another set of them, first shows in the answer (P9)."""
+
+    def shown(items: Sequence[Judged]) -> tuple[list[list[Entry]], list[LeftOut]]:
+        buckets = _fill_rungs(items, mixed_rungs)
+        return buckets if serving is None else [buckets[serving]], list(_left_out(items, mixed_rungs, serving, ()))
+
+    by_model = {(item.candidate.provider, item.candidate.model): item for item in judged}
+    present = shown(judged)
+    for instant, models in later:
+        if by_model.keys() != set(models) or shown([by_model[model] for model in models]) != present:
+            return instant
+    return NEVER
 
 
 def _reason_in_pool(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs, serving: Rung | None) -> Reason | None:

@@ -5,7 +5,7 @@ window, cooldown or exclusion speaks has its own. Judgements are kept with the i
 and are made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -228,6 +228,12 @@ class Snapshot:
             )
             self._inventory = self._stored_inventory(rows, change_at)
         return self._inventory
+
+    def later_models(self, *, after: datetime, before: datetime) -> Iterator[tuple[datetime, list[tuple[str, str]]]]:
+        """Yield every instant between at which a price starts or ends, with the stored models in their order then."""
+        for instant in price_boundaries(prices=self.facts.prices, after=after):
+            if instant < before:
+                yield instant, self._current_models(instant)
 
     def models_of(self, *, provider: str, now: datetime) -> tuple[str, ...]:
         """Return the models of a provider that have a current price, in the order of the inventory."""

@@ -5,18 +5,13 @@ Everything happens within some offsets of NOW, so that instants coincide often: 
 """
 
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Price, Thresholds, Tier, TierRule
-from ladder.core.ids import POOL_IDS
-from ladder.core.pool import build_pool
-from ladder.core.snapshot import Snapshot
 from ladder.core.values import (
     Budget,
     Candidate,
@@ -27,43 +22,25 @@ from ladder.core.values import (
     Facts,
     Hold,
     LadderSettings,
-    MixedRungs,
-    Pool,
-    PoolOptions,
     ReadingStatus,
     Rung,
     Window,
 )
+from tests.ladder.core.asking import NOW, TICK, World
 
-NOW = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
-TICK = timedelta(microseconds=1)
 AGES = (10, 180, 3600)
 PROVIDERS = ("claude", "codex", "acme")
 MODELS = ("opus-4", "sonnet-4", "big-one")
 IDS = ("c0", "c1", "c2", "c3", "c4")
 PLACES = [(provider, model) for provider in PROVIDERS for model in MODELS]
 
-SPLIT = PoolOptions(explain=True)
-MERGE = PoolOptions(mixed_rungs=MixedRungs.MERGE, explain=True)
-LOWEST = PoolOptions(lowest_rung_only=True, explain=True)
-LOWEST_MERGE = PoolOptions(MixedRungs.MERGE, lowest_rung_only=True, explain=True)
-OPTIONS = {"split": SPLIT, "merge": MERGE, "lowest": LOWEST, "lowest merge": LOWEST_MERGE}
-
 # No deadline: how long an example takes says nothing on a busy machine. No database: a run leaves nothing behind.
 PROPERTY = settings(
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "100")),
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-class World(msgspec.Struct, frozen=True):
-    """Facts, the candidates a caller names (None: the stored inventory), and an instant."""
-
-    facts: Facts
-    candidates: tuple[Candidate, ...] | None
-    now: datetime
 
 
 def _offsets() -> list[timedelta]:
@@ -296,51 +273,3 @@ def worlds(draw: st.DrawFn, inventory: bool | None = None) -> World:
         return World(facts, None, now)
     count = draw(st.integers(min_value=3, max_value=6))
     return World(facts, tuple(draw(candidates(facts, str(number))) for number in range(count)), now)
-
-
-def instants_in(facts: Facts) -> Iterator[datetime]:
-    """Yield every instant that the facts name, and those at which a reading ages out."""
-    age = timedelta(seconds=facts.settings.max_reading_age_seconds)
-    for one in facts.connections:
-        yield from (item.effective_until for item in one.cooldowns if item.effective_until)
-        yield from (window.reset_at for window in one.windows if window.reset_at)
-        yield from (window.observed_at + age + TICK for window in one.windows if window.observed_at)
-    yield from facts.breakers.values()
-    for budget in facts.budgets.values():
-        yield from (hold.expires_at for hold in budget.holds)
-        yield from [budget.window_end] if budget.window_end else []
-    for price in facts.prices:
-        yield price.effective_from
-        yield from [price.effective_to] if price.effective_to else []
-
-
-def ask(world: World, *, pool_id: str, options: PoolOptions = SPLIT, at: datetime | None = None) -> Pool:
-    """Build a pool from a fresh snapshot, at the world's instant or another."""
-    return ask_of(Snapshot(world.facts), world, pool_id=pool_id, options=options, at=at)
-
-
-def ask_of(
-    snapshot: Snapshot, world: World, *, pool_id: str, options: PoolOptions = SPLIT, at: datetime | None = None
-) -> Pool:
-    """Build a pool from a snapshot that may have been asked before."""
-    return build_pool(
-        snapshot=snapshot,
-        pool_id=POOL_IDS[pool_id],
-        candidates=world.candidates,
-        options=options,
-        now=world.now if at is None else at,
-    )
-
-
-def without_times(pool: Pool) -> Pool:
-    """Return the answer without the two instants that say when it was made and how long it holds."""
-    return msgspec.structs.replace(pool, evaluated_at=NOW, valid_until=None)
-
-
-def pairs_in(pool: Pool) -> list[tuple[str | None, str, str | None, str]]:
-    """Return the pairs of a pool as (ref, model, connection id, rung), in order."""
-    return [
-        (entry.ref, f"{entry.provider}/{entry.model}", connection_id, entry.rung)
-        for entry in pool.candidates
-        for connection_id in (entry.allowed_connection_ids or (entry.connection_id,))
-    ]

@@ -7,7 +7,8 @@ from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Pool
 from tests.ladder.core import oracle
-from tests.ladder.core.strategies import OPTIONS, PROPERTY, World, ask_of, worlds
+from tests.ladder.core.asking import OPTIONS, World, ask_of
+from tests.ladder.core.strategies import PROPERTY, worlds
 
 
 def test_the_order_of_the_codes_is_that_of_p8():

@@ -6,7 +6,8 @@ from ladder.core.ids import POOL_IDS
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Grouping, Rung
-from tests.ladder.core.strategies import LOWEST, PROPERTY, SPLIT, ask_of, worlds
+from tests.ladder.core.asking import LOWEST, SPLIT, ask_of
+from tests.ladder.core.strategies import PROPERTY, worlds
 
 
 def test_generated_facts_reach_every_reason_code_every_rung_and_every_kind_of_validity():

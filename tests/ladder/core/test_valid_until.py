@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 
 from ladder.core.ids import POOL_IDS
 from ladder.core.snapshot import Snapshot
-from tests.ladder.core.strategies import (
-    OPTIONS,
-    PROPERTY,
-    TICK,
-    World,
-    ask,
-    ask_of,
-    instants_in,
-    moments,
-    without_times,
-    worlds,
-)
+from tests.ladder.core.asking import OPTIONS, TICK, World, ask, ask_of, instants_in, without_times
+from tests.ladder.core.strategies import PROPERTY, moments, worlds
 
 FAR = datetime(9990, 1, 1, tzinfo=UTC)
 questions = st.tuples(st.sampled_from(sorted(POOL_IDS)), st.sampled_from(sorted(OPTIONS)))
