@@ -293,3 +293,6 @@ class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
         budget = BudgetChanges(**{name: form.cleaned_data[name] for name in names})
         changes = SettingsChanges(rung_budgets=BudgetsChanges(**{obj.rung: budget}))
         update_settings(changes=changes, **change_of(request))
+
+
+from ladder import admin_timeline  # noqa: E402, F401 - Django looks for this module's name only

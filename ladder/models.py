@@ -291,3 +291,6 @@ class RungBudget(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rung} budget"
+
+
+from ladder.models_timeline import RungFlip, RungSample, TimelineCursor  # noqa: E402, F401 - one place for all models

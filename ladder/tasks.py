@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from ladder.services import timeline
 from ladder.services.demo import move_demo
 from omniroute_admin.common.clock import now
 
@@ -10,3 +11,21 @@ from omniroute_admin.common.clock import now
 def move_demo_fleet() -> None:
     """Read the demo fleet anew; where there is none, do nothing."""
     move_demo(now=now())
+
+
+@shared_task
+def note_flips() -> None:
+    """Note what changed on the ladder since the last look; one that comes late tells the same instants."""
+    timeline.note_flips(now=now())
+
+
+@shared_task
+def sample_occupancy() -> None:
+    """Keep how each rung stands in this minute, once."""
+    timeline.sample_occupancy(now=now())
+
+
+@shared_task
+def thin_timeline() -> None:
+    """Drop the samples and flips that age takes."""
+    timeline.thin_timeline(now=now())
