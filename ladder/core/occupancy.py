@@ -229,6 +229,9 @@ def _models_by_rung(snapshot: Snapshot, account: Account, now: datetime) -> dict
             provider=account.connection.provider, model=model, grouping=Grouping.THRIFTY, capability=None, now=now
         )
         under = placed.scope.under
+        if bool(under.model) != bool(model):
+            # A scope is shared by models that are judged alike, and here "no model" is judged as no other.
+            under = msgspec.structs.replace(under, model=model)
         rung = rung_of(billing=account.verdict.billing, tier=under.tier)
         known = found.setdefault(rung, [])
         if account.is_scoped or not known:

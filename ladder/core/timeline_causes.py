@@ -203,19 +203,22 @@ def cause_of_time(
     since: datetime,
     until: datetime,
 ) -> Cause:
-    """Return which instant in (since, until] made a spot another; `name` None speaks of a rung.
+    """Return which instant made a spot another: one at `until`, else in (since, until); `name` None speaks of a rung.
 
     Of several the one counts that the new reason speaks of, else the old reason, else the first of `Cause`.
     """
     ends = _ends(facts, name, Rung[rung.upper()], since)
-    passed = {cause for cause, instants in ends.items() if any(since < instant <= until for instant in instants)}
+    passed = {cause for cause, instants in ends.items() if until in instants}
+    passed = passed or {
+        cause for cause, instants in ends.items() if any(since < instant < until for instant in instants)
+    }
     spoken_of = [_TIME_OF_CODE.get(standing.code or "") for standing in (became, was)]
     return next((cause for cause in [*spoken_of, *Cause] if cause in passed), Cause.TIME)
 
 
 def _ends(
     facts: Facts, name: tuple[str, str] | None, rung: Rung, since: datetime
-) -> Mapping[Cause | None, Iterable[datetime]]:
+) -> Mapping[Cause | None, Sequence[datetime]]:
     """Return by cause the instants at which something ends for one connection, or for all of them."""
     ones = [one for one in facts.connections if name is None or (one.provider, one.connection_id) == name]
     age = timedelta(seconds=facts.settings.max_reading_age_seconds) + TICK
