@@ -9,7 +9,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from ladder.core.values import CooldownCause
-from ladder.models import Breaker, Connection, Cooldown, LadderSettings, QuotaReading, QuotaWindow, RungBudget
+from ladder.models import (
+    Breaker,
+    Connection,
+    Cooldown,
+    LadderSettings,
+    QuotaReading,
+    QuotaWindow,
+    RefusalReport,
+    RungBudget,
+)
 from ladder.services.connections import check_override, create_connection, delete_connection, update_connection
 from ladder.services.cooldowns import clear_cooldown, set_cooldown
 from ladder.services.settings import (
@@ -165,6 +174,21 @@ class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     list_filter = ["status", "unlimited", "observed_at", "window__connection__provider"]
     list_select_related = ["window__connection"]
     search_fields = ["window__window", "window__connection__connection_id", "window__connection__provider"]
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+
+@admin.register(RefusalReport)
+class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Refusals, as they were reported; history itself, so it is only looked at."""
+
+    list_display = ["connection", "model", "cause", "occurred_at", "received_at", "asked_until", "is_counted"]
+    list_filter = ["cause", "occurred_at", "connection__provider"]
+    list_select_related = ["connection"]
+    search_fields = ["connection__connection_id", "connection__provider", "model"]
     show_full_result_count = False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -291,3 +291,6 @@ class RungBudget(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rung} budget"
+
+
+from ladder.models_refusals import RefusalReport  # noqa: E402, F401 - it refers to the models above

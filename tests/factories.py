@@ -14,6 +14,7 @@ from tests.factories_ladder import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    RefusalReportFactory,
 )
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "ProviderAliasFactory",
     "QuotaReadingFactory",
     "QuotaWindowFactory",
+    "RefusalReportFactory",
     "TierOverrideFactory",
 ]

@@ -70,3 +70,14 @@ class BreakerFactory(factory.django.DjangoModelFactory):
     provider = factory.Sequence(lambda number: f"provider{number}")
     open_until = NOW + timedelta(minutes=5)
     reported_at = NOW
+
+
+class RefusalReportFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.RefusalReport
+
+    connection = factory.SubFactory(ConnectionFactory)
+    cause = "rate_limit"
+    occurred_at = factory.Sequence(lambda number: NOW - timedelta(seconds=number + 1))
+    received_at = NOW
+    is_counted = True

@@ -5,6 +5,7 @@ from django.urls import path
 from ladder.api.connections import ConnectionListView, ConnectionView, CooldownView
 from ladder.api.explain import ExplainView
 from ladder.api.pools import EvaluateView, OccupancyView, PoolListView, PoolView
+from ladder.api.refusals import BreakersView, RateLimitsView
 from ladder.api.settings import OmnirouteSettingsView, SettingsView
 from ladder.api.telemetry import ReadingsView
 from ladder.api.windows import MarkExhaustedView, WindowListView, WindowView
@@ -21,6 +22,8 @@ urlpatterns = [
     path("connections/<str:connection_id>/mark-exhausted", MarkExhaustedView.as_view(), name="mark-exhausted"),
     path("connections/<str:connection_id>/explain", ExplainView.as_view(), name="connection-explain"),
     path("telemetry/readings", ReadingsView.as_view(), name="telemetry-readings"),
+    path("telemetry/rate-limits", RateLimitsView.as_view(), name="telemetry-rate-limits"),
+    path("telemetry/breakers", BreakersView.as_view(), name="telemetry-breakers"),
     path("settings", SettingsView.as_view(), name="settings"),
     path("settings/omniroute.json", OmnirouteSettingsView.as_view(), name="settings-omniroute"),
     path("occupancy", OccupancyView.as_view(), name="occupancy"),

@@ -18,6 +18,7 @@ from tests.factories import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    RefusalReportFactory,
 )
 from tests.factories_ladder import NOW
 
@@ -29,6 +30,7 @@ ROWS = [
     (models.QuotaReading, QuotaReadingFactory),
     (models.Cooldown, CooldownFactory),
     (models.Breaker, BreakerFactory),
+    (models.RefusalReport, RefusalReportFactory),
     (models.LadderSettings, models.LadderSettings.objects.get),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
 ]
