@@ -51,7 +51,7 @@ def _last_success() -> Any:
 
 
 def read_cleared(*, connection_keys: Collection[int], lifted: str) -> dict[RefusalKey, datetime]:
-    """Return when an operator last cleared each cooldown, from the history; `lifted` is the reason of all other ends."""
+    """Return when an operator last cleared each cooldown, from the history; `lifted` is the reason of other ends."""
     acts = Cooldown.history.filter(connection_id__in=connection_keys, history_type="-")
     cleared = acts.exclude(history_change_reason=lifted).order_by().values_list(*_KEY).annotate(at=Max("history_date"))
     return {(key, model, cause): at for key, model, cause, at in cleared}
