@@ -1,6 +1,7 @@
 """The live state of SPEC 3: connections, quota windows and readings, cooldowns, settings, budgets, the ledger."""
 
 from ladder.models.connections import Connection, ConnectionQuerySet
+from ladder.models.ledger import SpendHold, UsageEvent, UsageEventQuerySet
 from ladder.models.quota import QuotaReading, QuotaWindow
 from ladder.models.resting import Breaker, Cooldown
 from ladder.models.settings import LadderSettings, RungBudget
@@ -14,4 +15,7 @@ __all__ = [
     "QuotaReading",
     "QuotaWindow",
     "RungBudget",
+    "SpendHold",
+    "UsageEvent",
+    "UsageEventQuerySet",
 ]
