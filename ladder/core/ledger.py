@@ -15,7 +15,7 @@ from billing_catalog.core.past import Past
 from billing_catalog.core.values import Billing, Price, Tier
 from ladder.core.judge import rung_of
 from ladder.core.money import cost_of, dearest
-from ladder.core.values import PAID_RUNGS, MoneyKind, Rung
+from ladder.core.values import PAID_RUNGS, Accounting, MoneyKind, Rung
 
 _TIER_OF_RUNG = {Rung.FREE: Tier.FREE, Rung.CHEAP: Tier.CHEAP, Rung.PREMIUM: Tier.PREMIUM}
 _BILLING_OF_RUNG = {Rung.SUBSCRIPTION: Billing.SUBSCRIPTION, Rung.KEYLESS: Billing.KEYLESS}
@@ -33,6 +33,21 @@ class Tokens(msgspec.Struct, frozen=True):
     def is_said(self) -> bool:
         """Tell whether anything was said at all."""
         return self.input is not None or self.output is not None
+
+
+class Spend(msgspec.Struct, frozen=True):
+    """What the rows of some time sum up to: USD, how many rows, and how much of what counts is only estimated."""
+
+    usd: Decimal = Decimal(0)
+    rows: int = 0
+    estimated: int = 0
+
+    @property
+    def accounting(self) -> Accounting:
+        """Return how well it is known: nothing happened, partly estimated, or exact."""
+        if not self.rows:
+            return Accounting.NONE
+        return Accounting.PARTIAL if self.estimated else Accounting.COMPLETE
 
 
 class Stood(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Column types that carry a rule of SPEC 1, so that no model states it twice."""
 
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -112,6 +112,11 @@ class MicroUsdField(models.BigIntegerField):
 
     In Python it is a Decimal with six places.
     """
+
+    if TYPE_CHECKING:
+        _pyi_private_set_type: Decimal  # type: ignore[assignment]
+        _pyi_private_get_type: Decimal  # type: ignore[assignment]
+        _pyi_lookup_exact_type: Decimal  # type: ignore[assignment]
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Decimal | None:
         """Return dollars for what a column, or a sum of one, holds."""
