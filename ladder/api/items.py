@@ -1,6 +1,6 @@
 """Bodies of telemetry whose items are judged one by one: a bad item never costs the good ones (SPEC 4)."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -24,18 +24,18 @@ class EventsShell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _SHELL = msgspec.json.Decoder(EventsShell)
 
 
-class EventsDecoder:
+class EventsDecoder(Generic[T]):
     """Decodes `{"events": [...]}` into items of one type; what is no such item becomes a text naming its faults."""
 
-    def __init__(self, kind: type[msgspec.Struct]) -> None:
+    def __init__(self, kind: type[T]) -> None:
         """Prepare the decoders of a type of items."""
         self._kind = kind
-        fields = [("events", list[kind])]  # type: ignore[valid-type]
-        body = msgspec.defstruct("EventsBody", fields, frozen=True, forbid_unknown_fields=True)
-        self._body = msgspec.json.Decoder(body)
+        events: Any = list[kind]  # type: ignore[valid-type]
+        body = msgspec.defstruct("EventsBody", [("events", events)], frozen=True, forbid_unknown_fields=True)
+        self._body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(body)
         self._item = msgspec.json.Decoder(kind)
 
-    def decode(self, body: bytes) -> list[msgspec.Struct | str]:
+    def decode(self, body: bytes) -> list[T | str]:
         """Return the items of a body.
 
         Raises:
@@ -44,16 +44,19 @@ class EventsDecoder:
             TooLarge: more than 5,000 items.
         """
         try:
-            events = self._body.decode(body).events  # type: ignore[attr-defined]
+            events = self._body.decode(body).events
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return [self._one(raw) for raw in decode(body=body, decoder=_SHELL).events]
         if len(events) > MAX_ITEMS:
             raise TooLarge(f"events: a list has at most {MAX_ITEMS} items.")
         return list(events)
 
-    def _one(self, raw: msgspec.Raw) -> msgspec.Struct | str:
+    def _one(self, raw: msgspec.Raw) -> T | str:
         try:
             return self._item.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            faults = [f"{error.pointer.removeprefix('/')}: {error.detail}" for error in node_of(self._kind).walk(bytes(raw), "")]
+            faults = [
+                f"{error.pointer.removeprefix('/')}: {error.detail}"
+                for error in node_of(self._kind).walk(bytes(raw), "")
+            ]
             return "; ".join(faults[:_MOST_FAULTS]) or "this is no event"

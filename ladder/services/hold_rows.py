@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from ladder.core.values import Rung
 from ladder.mapping import rung_named
 from ladder.models import SpendHold, UsageEvent
+from omniroute_admin.common.services.statements import update_many
 
 
 def rungs_of_holds(*, hold_ids: Collection[str]) -> set[Rung]:
@@ -22,7 +23,6 @@ def settle_holds(*, events: Mapping[str, UsageEvent]) -> None:
     """
     if not events:
         return
-    holds = list(SpendHold.objects.filter(hold_id__in=events, settled_by=None, released_at=None).order_by("pk"))
-    for hold in holds:
-        hold.settled_by = events[hold.hold_id]
-    SpendHold.objects.bulk_update(holds, ["settled_by"], batch_size=500)
+    open_ones = SpendHold.objects.filter(hold_id__in=events, settled_by=None, released_at=None).order_by("pk")
+    rows = [[events[hold_id].pk, key] for hold_id, key in open_ones.values_list("hold_id", "pk")]
+    update_many(model=SpendHold, columns=["settled_by"], rows=rows)

@@ -146,16 +146,16 @@ def _rung_of(request: HoldRequest, connection: Connection, now: datetime) -> Run
 
 
 def _budget_of(rung: Rung, now: datetime) -> Budget:
-    """Return the budget that a hold on a rung draws on; on rungs 0 to 2 there is no limit, since nothing is reserved."""
+    """Return the budget that a hold on a rung draws on; on rungs 0 to 2 nothing is reserved, so there is no limit."""
     return read_budgets(now=now, rungs=[rung])[rung] if rung in PAID_RUNGS else Budget()
 
 
 def _check(budget: Budget, amount_usd: Decimal, now: datetime) -> None:
-    left = {"left_usd": usd_text(left_usd(budget=budget, at=now) or Decimal(0))}
+    left = usd_text(left_usd(budget=budget, at=now) or Decimal(0))
     if is_off(budget):
-        raise Conflict("The budget of the rung is 0: the rung is off.", code="rung_disabled", **left)
+        raise Conflict("The budget of the rung is 0: the rung is off.", code="rung_disabled", left_usd=left)
     if is_spent(budget=budget, at=now) or not hold_fits(budget=budget, amount_usd=amount_usd, at=now):
-        raise Conflict("Spend and holds would go past the budget of the rung.", code="budget_spent", **left)
+        raise Conflict("Spend and holds would go past the budget of the rung.", code="budget_spent", left_usd=left)
 
 
 def _granted(row: SpendHold, now: datetime, *, is_new: bool) -> Granted:

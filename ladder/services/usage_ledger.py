@@ -1,6 +1,6 @@
 """The rows of the ledger that a body touches: those that are there, those it adds, and which claim counts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from django.db.models import Q
 
@@ -8,6 +8,7 @@ from ladder.core.ledger import Booking, Claim, Cost, book, counting_claim
 from ladder.models import UsageEvent
 from ladder.services.usage_items import UsageItem
 from omniroute_admin.common.core.names import NOAUTH
+from omniroute_admin.common.services.statements import insert_many
 
 
 class Ledger:
@@ -53,12 +54,27 @@ class Ledger:
     def save(self) -> None:
         """Write the new rows, originals first, in one order: two bodies with the same ids do not wait in a circle."""
         ordered = sorted(self.new, key=lambda row: row.event_id)
-        UsageEvent.objects.bulk_create([row for row in ordered if row.original is None])
+        _insert([row for row in ordered if row.original is None])
         corrections = [row for row in ordered if row.original is not None]
+        if corrections or any(row.hold_id for row in ordered):
+            self._find_new_keys()
         for row in corrections:
             # Its key is known only now where it came in the same body.
             row.original = row.original
-        UsageEvent.objects.bulk_create(corrections)
+        _insert(corrections)
+        if corrections:
+            self._find_new_keys()
+
+    def _find_new_keys(self) -> None:
+        wanted = {row.event_id: row for row in self.new}
+        for event_id, key in UsageEvent.objects.filter(event_id__in=wanted).values_list("event_id", "pk"):
+            wanted[event_id].pk = key
+
+
+def _insert(rows: Sequence[UsageEvent]) -> None:
+    columns = [column.name for column in UsageEvent._meta.concrete_fields if not column.primary_key]
+    names = [column.attname for column in UsageEvent._meta.concrete_fields if not column.primary_key]
+    insert_many(model=UsageEvent, columns=columns, rows=([getattr(row, name) for name in names] for row in rows))
 
 
 def claim_of(row: UsageEvent) -> Claim:
