@@ -14,6 +14,8 @@ from tests.factories_ladder import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 
 __all__ = [
@@ -27,5 +29,7 @@ __all__ = [
     "ProviderAliasFactory",
     "QuotaReadingFactory",
     "QuotaWindowFactory",
+    "SpendHoldFactory",
     "TierOverrideFactory",
+    "UsageEventFactory",
 ]

@@ -93,7 +93,6 @@ class UsageEvent(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=~Q(event_id="") & ~Q(model=""), name="usage_has_names"),
-            models.CheckConstraint(condition=Q(rung__in=_RUNGS), name="usage_rung_is_a_word"),
             models.CheckConstraint(
                 condition=Q(billing__in=[word for word, _ in BILLING_CHOICES]), name="usage_billing_is_a_class"
             ),
