@@ -18,6 +18,8 @@ from ladder.models import (
     QuotaWindow,
     RefusalReport,
     RungBudget,
+    SpendHold,
+    UsageEvent,
 )
 from ladder.services.connections import check_override, create_connection, delete_connection, update_connection
 from ladder.services.cooldowns import clear_cooldown, set_cooldown
@@ -317,3 +319,43 @@ class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
         budget = BudgetChanges(**{name: form.cleaned_data[name] for name in names})
         changes = SettingsChanges(rung_budgets=BudgetsChanges(**{obj.rung: budget}))
         update_settings(changes=changes, **change_of(request))
+
+
+class OnlyRead(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Rows that are only looked at."""
+
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+
+@admin.register(UsageEvent)
+class UsageEventAdmin(OnlyRead):
+    """The ledger: append-only, a correction is a row of its own (SPEC 3)."""
+
+    list_display = [
+        "event_id",
+        "connection",
+        "model",
+        "occurred_at",
+        "rung",
+        "money_kind",
+        "booked_usd",
+        "is_estimated",
+        "original",
+    ]
+    list_filter = ["money_kind", "rung", "is_estimated", "booked_at", "connection__provider"]
+    list_select_related = ["connection", "original"]
+    search_fields = ["event_id", "hold_id", "model", "connection__connection_id", "connection__provider"]
+
+
+@admin.register(SpendHold)
+class SpendHoldAdmin(OnlyRead):
+    """Holds: routers reserve, settle and release them (M2, M8)."""
+
+    list_display = ["hold_id", "connection", "model", "rung", "amount_usd", "expires_at", "released_at", "settled_by"]
+    list_filter = ["rung", "expires_at", "connection__provider"]
+    list_select_related = ["connection", "settled_by"]
+    search_fields = ["hold_id", "model", "connection__connection_id", "connection__provider"]

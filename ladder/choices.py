@@ -1,6 +1,7 @@
 """The words of SPEC 1 as database choices; the core's enums are the one list."""
 
-from ladder.core.values import Combine, CooldownCause, Period, ReadingStatus, Weekday
+from billing_catalog.core.values import Billing
+from ladder.core.values import Combine, CooldownCause, MoneyKind, Period, ReadingStatus, Rung, Weekday
 
 STATUS_CHOICES = [(word.value, word.value) for word in ReadingStatus]
 COMBINE_CHOICES = [(word.value, word.value) for word in Combine]
@@ -8,3 +9,6 @@ CAUSE_CHOICES = [(word.value, word.value) for word in CooldownCause]
 PERIOD_CHOICES = [(word.value, word.value) for word in Period]
 WEEKDAY_CHOICES = [(word.value, word.value) for word in Weekday]
 BUDGET_RUNG_CHOICES = [("cheap", "cheap"), ("premium", "premium")]
+RUNG_CHOICES = [(rung.word, rung.word) for rung in Rung]
+BILLING_CHOICES = [(word.value, word.value) for word in Billing]
+MONEY_CHOICES = [(word.value, word.value) for word in MoneyKind]

@@ -15,6 +15,8 @@ from tests.factories_ladder import (
     QuotaReadingFactory,
     QuotaWindowFactory,
     RefusalReportFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 
 __all__ = [
@@ -29,5 +31,7 @@ __all__ = [
     "QuotaReadingFactory",
     "QuotaWindowFactory",
     "RefusalReportFactory",
+    "SpendHoldFactory",
     "TierOverrideFactory",
+    "UsageEventFactory",
 ]

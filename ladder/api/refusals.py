@@ -1,17 +1,17 @@
 """What routers tell of refusals and of breakers (SPEC 4): each item is judged alone."""
 
-from typing import Annotated, Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from msgspec import Meta
 from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from ladder.api.documents import words
-from ladder.api.telemetry import TelemetryDocument, unreadable
+from ladder.api.items import EventsDecoder
+from ladder.api.telemetry import TelemetryDocument
 from ladder.core.values import CooldownCause
 from ladder.services.breakers import OPEN_WITHOUT_END, BreakerItem, record_breakers
 from ladder.services.reading_items import UnreadableItem
@@ -19,36 +19,14 @@ from ladder.services.refusal_items import RateLimitItem
 from ladder.services.refusals import record_rate_limits
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
-from omniroute_admin.common.bodies import MAX_ITEMS, decode, read_body
-from omniroute_admin.common.errors import TooLarge
+from omniroute_admin.common.bodies import MAX_ITEMS, read_body
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 _CAUSES = [word for word in words(CooldownCause) if word != CooldownCause.OPERATOR.value]
 
 
-class EventsShell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A body of events, left as they came."""
-
-    events: Annotated[list[msgspec.Raw], Meta(max_length=MAX_ITEMS)]
-
-
-class RateLimitsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A body whose every event is a rate-limit report."""
-
-    events: list[RateLimitItem]
-
-
-class BreakersBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A body whose every event is a breaker report."""
-
-    events: list[BreakerItem]
-
-
-_SHELL = msgspec.json.Decoder(EventsShell)
-_RATE_LIMITS = msgspec.json.Decoder(RateLimitsBody)
-_RATE_LIMIT = msgspec.json.Decoder(RateLimitItem)
-_BREAKERS = msgspec.json.Decoder(BreakersBody)
-_BREAKER = msgspec.json.Decoder(BreakerItem)
+_RATE_LIMITS = EventsDecoder(RateLimitItem)
+_BREAKERS = EventsDecoder(BreakerItem)
 
 
 class RateLimitDocument(s.Serializer):
@@ -122,7 +100,7 @@ class RateLimitsView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Record refusals and let the connections rest; what is answered as accepted is committed."""
-        items = decode_events(read_body(request._request), _RATE_LIMITS, _RATE_LIMIT)
+        items = _read(request, _RATE_LIMITS)
         answer = record_rate_limits(items=items, actor=caller(request).actor, now=clock.now())
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
@@ -135,33 +113,11 @@ class BreakersView(APIView):
     @extend_schema(operation_id="telemetry_breakers", request=BreakersDocument, responses={200: TelemetryDocument})
     def post(self, request: Request) -> HttpResponse:
         """Record breakers that opened or closed; what is answered as accepted is committed."""
-        items = decode_events(read_body(request._request), _BREAKERS, _BREAKER)
+        items = _read(request, _BREAKERS)
         answer = record_breakers(items=items, actor=caller(request).actor, now=clock.now())
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 
-def decode_events(
-    body: bytes, bodies: "msgspec.json.Decoder[Any]", items: "msgspec.json.Decoder[T]"
-) -> list[T | UnreadableItem]:
-    """Return the events of a body; one that is none is told apart by item.
-
-    Raises:
-        MalformedJson: the body is no JSON (a literal NaN).
-        BadRequest: the body itself is not of its form.
-        TooLarge: more than 5,000 items.
-    """
-    try:
-        events = bodies.decode(body).events
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        shell = decode(body=body, decoder=_SHELL)
-        return [_event(raw, items) for raw in shell.events]
-    if len(events) > MAX_ITEMS:
-        raise TooLarge(f"events: a list has at most {MAX_ITEMS} items.")
-    return list(events)
-
-
-def _event(raw: msgspec.Raw, items: "msgspec.json.Decoder[Any]") -> Any:
-    try:
-        return items.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return unreadable(raw=bytes(raw), kind=items.type)
+def _read(request: Request, decoder: EventsDecoder[T]) -> list[T | UnreadableItem]:
+    items = decoder.decode(read_body(request._request))
+    return [UnreadableItem(detail=item) if isinstance(item, str) else item for item in items]

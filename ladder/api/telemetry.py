@@ -127,14 +127,14 @@ def _item(raw: msgspec.Raw) -> Item:
     try:
         return _ITEM.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return unreadable(raw=bytes(raw), kind=ReadingItem)
+        return _unreadable(bytes(raw))
 
 
-def unreadable(*, raw: bytes, kind: type) -> UnreadableItem:
+def _unreadable(raw: bytes) -> UnreadableItem:
     """Return what can be told of an item that is none: every fault, and whom and what it speaks of."""
-    faults = [f"{error.pointer.removeprefix('/')}: {error.detail}" for error in node_of(kind).walk(raw, "")]
+    faults = [f"{error.pointer.removeprefix('/')}: {error.detail}" for error in node_of(ReadingItem).walk(raw, "")]
     named = {name: _member(raw, name, kind) for name, kind in _NAMED.items()}
-    return UnreadableItem(detail="; ".join(faults[:_MOST_FAULTS]) or "this is no item of telemetry", **named)
+    return UnreadableItem(detail="; ".join(faults[:_MOST_FAULTS]) or "this is no reading", **named)
 
 
 _NAMED: dict[str, Any] = {"connection_id": str, "provider": str, "window": str, "observed_at": Instant}

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 import msgspec
-from django.db.models import DateTimeField, F, Max, Value, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F, Max, OuterRef, Subquery, Window
+from django.db.models.functions import Coalesce, RowNumber
 
 from ladder.core.cooldown import CAP, MOST_STEPS
-from ladder.models import Cooldown, RefusalReport
+from ladder.models import Cooldown, RefusalReport, UsageEvent
 
 RefusalKey = tuple[int, str | None, str]
 """What a cooldown is of: the connection's primary key, the model (None: every one), the cause (C3)."""
@@ -45,9 +44,18 @@ def read_streaks(*, connection_keys: Collection[int], now: datetime) -> dict[Ref
     return streaks
 
 
-def _last_success() -> Any:
-    """Return, for the query of reports, the last success of the connection before each (C4)."""
-    return Value(None, output_field=DateTimeField())
+def _last_success() -> Subquery:
+    """Return for the query of reports the last success before each: of its connection, and of its model if it has one.
+
+    An event of the ledger is a success: what was refused used nothing (C4).
+    """
+    used = UsageEvent.objects.filter(
+        connection=OuterRef("connection"),
+        model=Coalesce(OuterRef("model"), F("model")),
+        original__isnull=True,
+        booked_at__lt=OuterRef("occurred_at"),
+    )
+    return Subquery(used.order_by("-booked_at").values("booked_at")[:1])
 
 
 def read_cleared(*, connection_keys: Collection[int], lifted: str) -> dict[RefusalKey, datetime]:

@@ -19,6 +19,8 @@ from tests.factories import (
     QuotaReadingFactory,
     QuotaWindowFactory,
     RefusalReportFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 from tests.factories_ladder import NOW
 
@@ -32,6 +34,8 @@ ROWS = [
     (models.Breaker, BreakerFactory),
     (models.RefusalReport, RefusalReportFactory),
     (models.LadderSettings, models.LadderSettings.objects.get),
+    (models.UsageEvent, UsageEventFactory),
+    (models.SpendHold, SpendHoldFactory),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
 ]
 NEW = {"connection_id": "c1", "provider": "Claude", "auth_type": "oauth", "is_enabled": "on", "excluded_models": "[]"}
@@ -175,3 +179,11 @@ def test_a_budget_is_off_or_without_a_limit_in_words_m1(boss):
     save(boss, row, **values | {"amount_usd": ""})
     row.refresh_from_db()
     assert row.amount_usd is None
+
+
+@pytest.mark.parametrize("make", [UsageEventFactory, SpendHoldFactory])
+def test_the_ledger_is_only_looked_at_spec_3(boss, make):
+    row = make()
+    assert boss.get(address(type(row), "add")).status_code == 403
+    assert boss.post(address(type(row), "delete", row.pk), {"post": "yes"}).status_code == 403
+    assert boss.post(address(type(row), "change", row.pk), {"rung": "premium"}).status_code == 403

@@ -19,7 +19,7 @@ from ladder.services.readings import record_readings
 from ladder.services.refusal_items import RateLimitItem
 from ladder.services.refusals import record_rate_limits
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories import BillingEntryFactory, ConnectionFactory, QuotaWindowFactory
+from tests.factories import BillingEntryFactory, ConnectionFactory, QuotaWindowFactory, UsageEventFactory
 from tests.factories_ladder import NOW, OPERATOR, REPORTER
 
 pytestmark = pytest.mark.django_db
@@ -371,3 +371,30 @@ def test_the_decision_sees_a_cooldown_with_the_next_revision_spec_3():
     after = get_snapshot(now=NOW)
     assert int(after.facts.revision) == int(before.facts.revision) + 1
     assert read_facts(revision=1, now=NOW).connections[0].cooldowns
+
+
+def lengths(**fields):
+    """Return how many seconds past its own instant each stored key's cooldown lasts."""
+    return report(refusal(**fields)).cooldowns[0].effective_until - (NOW + fields["at"] * SECOND)
+
+
+def test_c4_a_success_between_begins_the_row_anew(plan):
+    for at in (-300, -290, -280):
+        report(refusal(at=at))
+    UsageEventFactory(connection=plan, occurred_at=NOW - 200 * SECOND)
+    assert lengths(at=-100) == 5 * SECOND
+    assert lengths(at=-90) == 10 * SECOND
+    # It came late: of the row before the success, and no part of the one after it.
+    report(refusal(at=-250))
+    assert lengths(at=-80) == 20 * SECOND
+
+
+def test_c4_a_success_of_another_connection_or_of_another_model_is_none_for_this_one(plan):
+    UsageEventFactory(connection=ConnectionFactory(), occurred_at=NOW - 50 * SECOND)
+    UsageEventFactory(connection=plan, model="sonnet", occurred_at=NOW - 50 * SECOND)
+    report(refusal(at=-60, model="opus"))
+    assert lengths(at=-40, model="opus") == 10 * SECOND
+    report(refusal(at=-60, cause="quota"))
+    assert lengths(at=-40, cause="quota") == 5 * SECOND
+    UsageEventFactory(connection=plan, model="opus", occurred_at=NOW - 30 * SECOND)
+    assert lengths(at=-20, model="opus") == 5 * SECOND

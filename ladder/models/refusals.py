@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from ladder.choices import CAUSE_CHOICES
-from ladder.models import Connection
+from ladder.models.connections import Connection
 
 
 class RefusalReport(models.Model):

@@ -1,0 +1,23 @@
+"""The live state of SPEC 3: connections, quota windows and readings, cooldowns, settings, budgets, the ledger."""
+
+from ladder.models.connections import Connection, ConnectionQuerySet
+from ladder.models.ledger import SpendHold, UsageEvent, UsageEventQuerySet
+from ladder.models.quota import QuotaReading, QuotaWindow
+from ladder.models.refusals import RefusalReport
+from ladder.models.resting import Breaker, Cooldown
+from ladder.models.settings import LadderSettings, RungBudget
+
+__all__ = [
+    "Breaker",
+    "Connection",
+    "ConnectionQuerySet",
+    "Cooldown",
+    "LadderSettings",
+    "QuotaReading",
+    "QuotaWindow",
+    "RefusalReport",
+    "RungBudget",
+    "SpendHold",
+    "UsageEvent",
+    "UsageEventQuerySet",
+]
