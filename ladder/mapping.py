@@ -6,13 +6,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from billing_catalog.core.values import Overage
-from ladder.core.money import budget_window
+from ladder.core.ledger import Spend
+from ladder.core.money import BudgetWindow, budget_window
 from ladder.core.values import (
     Budget,
     Combine,
     Connection,
     Cooldown,
     CooldownCause,
+    Hold,
     LadderSettings,
     Period,
     ReadingStatus,
@@ -131,16 +133,28 @@ def to_settings(row: LadderSettingsRow) -> LadderSettings:
     return LadderSettings(row.exit_cutoff_percent, row.reentry_min_remaining_percent, row.max_reading_age_seconds)
 
 
-def to_budget(row: RungBudget, *, now: datetime) -> Budget:
-    """Return a rung's budget with its present window (M3, M9). Stored spend without events is 0, and gated (M2)."""
-    window = budget_window(
+def window_at(row: RungBudget, *, at: datetime) -> BudgetWindow:
+    """Return a budget's window at an instant: what screens show and what is enforced (M3, M9)."""
+    return budget_window(
         period=Period(row.period),
         week_starts_on=Weekday(row.week_starts_on),
         zone=ZoneInfo(row.zone),
-        at=now,
+        at=at,
         reset_at=row.counted_from,
     )
-    return Budget(amount_usd=row.amount_usd, window_start=window.counted_from, window_end=window.end, zone=row.zone)
+
+
+def to_budget(row: RungBudget, *, window: BudgetWindow, spend: Spend, holds: tuple[Hold, ...]) -> Budget:
+    """Return a rung's budget in one window. Stored spend without events is 0, and gated (M2)."""
+    return Budget(
+        amount_usd=row.amount_usd,
+        spent_usd=spend.usd,
+        holds=holds,
+        window_start=window.counted_from,
+        window_end=window.end,
+        zone=row.zone,
+        accounting=spend.accounting,
+    )
 
 
 def rung_named(word: str) -> Rung:

@@ -100,6 +100,23 @@ def closed_until(*, budget: Budget, now: datetime) -> datetime | None:
     return (reopens_at(budget=budget, now=now) or NEVER) if is_spent(budget=budget, at=now) else None
 
 
+def gate(*, budget: Budget, now: datetime) -> tuple[bool, datetime | None]:
+    """Return all that a decision takes from spend and holds: whether the rung is closed now, and until when.
+
+    By themselves holds only end: a rung that is open stays open until something new happens, and one that is closed
+    opens at that instant.
+    """
+    closed = is_spent(budget=budget, at=now)
+    return closed, reopens_at(budget=budget, now=now) if closed else None
+
+
+def left_usd(*, budget: Budget, at: datetime) -> Decimal | None:
+    """Return what is left of a budget beside spend and active holds, never below zero; None without a limit."""
+    if budget.amount_usd is None:
+        return None
+    return max(budget.amount_usd - _spent(budget, at) - held_usd(budget=budget, at=at), Decimal(0))
+
+
 def hold_fits(*, budget: Budget, amount_usd: Decimal, at: datetime) -> bool:
     """Tell whether a hold would stay within the budget (M8)."""
     if budget.amount_usd is None or budget.spent_usd is None:

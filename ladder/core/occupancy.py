@@ -1,6 +1,6 @@
 """The ladder now: which connection stands on which rung, in what state, and which rung serves (SPEC 4, occupancy)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -10,7 +10,7 @@ import msgspec
 from ladder.core.ids import POOL_IDS
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, Reason, judge_pair, reason_at, rung_of
-from ladder.core.money import held_usd
+from ladder.core.money import held_usd, left_usd
 from ladder.core.pool import build_pool
 from ladder.core.quota import counting_windows, judge_window, judge_windows, quota_instants
 from ladder.core.reasons import Code
@@ -196,18 +196,23 @@ def _rung(snapshot: Snapshot, rung: Rung, places: Iterable[Place], now: datetime
 
 def budget_view(*, budget: Budget, now: datetime) -> BudgetView:
     """Return a budget as answers and screens show it; what is left is never below zero."""
-    spent, held = budget.spent_usd or Decimal(0), held_usd(budget=budget, at=now)
-    left = None if budget.amount_usd is None else max(budget.amount_usd - spent - held, Decimal(0))
     return BudgetView(
         budget.amount_usd,
-        spent,
-        held,
-        left,
+        budget.spent_usd or Decimal(0),
+        held_usd(budget=budget, at=now),
+        left_usd(budget=budget, at=now),
         budget.accounting,
         budget.window_start,
         budget.window_end,
         budget.zone,
     )
+
+
+def with_budgets(*, occupancy: Occupancy, budgets: Mapping[Rung, Budget], now: datetime) -> Occupancy:
+    """Return the picture with these budgets: spend that moves no decision need not be in the snapshot (SPEC 3)."""
+    views = {rung.word: budget_view(budget=budget, now=now) for rung, budget in budgets.items()}
+    rungs = tuple(msgspec.structs.replace(rung, budget=views.get(rung.rung, rung.budget)) for rung in occupancy.rungs)
+    return msgspec.structs.replace(occupancy, rungs=rungs)
 
 
 def _places(snapshot: Snapshot, account: Account, now: datetime) -> list[tuple[Place, datetime]]:
