@@ -1,9 +1,10 @@
 """The admin of the ladder's rows: what telemetry owns is shown, what is the operator's goes through the services."""
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -31,6 +32,7 @@ from ladder.services.settings import (
     update_settings,
 )
 from ladder.services.windows import OPERATOR_FIELDS, update_window
+from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
 
 _CONNECTION_FIELDS = (
@@ -199,9 +201,24 @@ class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
 
 
 class CooldownForm(ReasonForm):
-    """A cooldown that an operator sets."""
+    """A cooldown that an operator sets; that one stands already is the service's work, not an error (C5)."""
 
     model = forms.CharField(required=False, max_length=200, empty_value=None, help_text="Empty: every model.")
+
+    def clean_effective_until(self) -> datetime | None:
+        """Return the end; None is "until cleared".
+
+        Raises:
+            ValidationError: it has passed.
+        """
+        until: datetime | None = self.cleaned_data["effective_until"]
+        if until is not None and until <= clock.now():
+            raise ValidationError("This time has passed: a cooldown ends in the future. Leave it empty: until cleared.")
+        return until
+
+    def _get_validation_exclusions(self) -> set[str]:
+        # A constraint that looks at an excluded field is left to the service; the form checks the cause's words itself.
+        return {*super()._get_validation_exclusions(), "cause"}  # type: ignore[misc]
 
 
 @admin.register(Cooldown)
@@ -241,6 +258,9 @@ class CooldownAdmin(DecidingAdmin):
             **by,
         )
         obj.__dict__.update(row.__dict__)
+        if row.effective_until != until:
+            end = "it is cleared" if row.effective_until is None else f"{row.effective_until:%Y-%m-%d %H:%M:%S} UTC"
+            messages.warning(request, f"One that lasts longer stands, until {end}; clear it to set a shorter one.")
 
     def delete_model(self, request: HttpRequest, obj: Cooldown) -> None:
         """Clear the cooldown."""

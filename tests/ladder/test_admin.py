@@ -150,6 +150,38 @@ def test_an_operator_sets_and_clears_a_cooldown_c3(boss):
     assert models.Cooldown.history.latest("history_id").history_change_reason == "go on"
 
 
+def set_in_admin(boss, connection, time, **values):
+    until = {"effective_until_0": "2026-08-22", "effective_until_1": time} if time else {}
+    given = {"connection": connection.pk, "model": "", "cause": "quota", "change_reason": "pause"} | until | values
+    return boss.post(address(models.Cooldown, "add"), given, follow=True)
+
+
+@pytest.mark.parametrize("model", [None, "opus"])
+def test_a_cooldown_beside_one_that_stands_extends_or_replaces_it_c5(boss, model):
+    over = NOW - timedelta(hours=1)
+    row = CooldownFactory(cause="quota", model=model, asked_until=over, effective_until=over)
+    set_in_admin(boss, row.connection, "13:00:00", model=model or "")
+    row.refresh_from_db()
+    assert row.effective_until == row.asked_until == NOW + timedelta(hours=1)
+    set_in_admin(boss, row.connection, "14:00:00", model=model or "")
+    row.refresh_from_db()
+    assert row.effective_until == NOW + timedelta(hours=2)
+    shown = set_in_admin(boss, row.connection, "12:30:00", model=model or "")
+    row.refresh_from_db()
+    assert row.effective_until == NOW + timedelta(hours=2)
+    assert "One that lasts longer stands, until 2026-08-22 14:00:00 UTC" in shown.content.decode()
+    set_in_admin(boss, row.connection, "", model=model or "")
+    assert models.Cooldown.objects.get().effective_until is None
+
+
+def test_a_cooldown_that_would_end_in_the_past_is_refused_with_words(boss):
+    shown = set_in_admin(boss, ConnectionFactory(), "12:00:00")
+    assert "This time has passed" in shown.content.decode()
+    bad = set_in_admin(boss, ConnectionFactory(), "13:00:00", cause="weather")
+    assert "cause" in bad.context["adminform"].form.errors
+    assert not models.Cooldown.objects.exists()
+
+
 def test_an_operator_closes_a_breaker(boss):
     row, before = BreakerFactory(), current_revision()
     save(boss, row, open_until_0="", open_until_1="")
