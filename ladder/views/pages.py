@@ -1,5 +1,7 @@
 """The ladder page, the page of one pool, and the one address that keeps both up to date (SPEC 5, 1)."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +22,27 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.selectors.revision import current_token
 
 
-@login_required
+View = Callable[..., HttpResponse]
+
+
+def signed_in(view: View) -> View:
+    """Lead a stranger to the login page; a script that asks in a page's place is told 401, so that the page stays."""
+    guarded = login_required(view)
+
+    @wraps(view)
+    def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if "HX-Request" in request.headers and not request.user.is_authenticated:
+            return _sign_in_again()
+        return guarded(request, *args, **kwargs)
+
+    return guard
+
+
+def _sign_in_again() -> HttpResponse:
+    return HttpResponse("Sign in again.", status=401, content_type="text/plain")
+
+
+@signed_in
 @never_cache
 @require_safe
 def ladder_page(request: HttpRequest) -> HttpResponse:
@@ -34,7 +56,7 @@ def ladder_page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@login_required
+@signed_in
 @require_safe
 def choose_pool(request: HttpRequest) -> HttpResponse:
     """Lead from the id picker to the page of the chosen pool, with the options chosen."""
@@ -43,7 +65,7 @@ def choose_pool(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('pool', args=[asked.pool_id])}?{options}".rstrip("?"))
 
 
-@login_required
+@signed_in
 @never_cache
 @require_safe
 def pool_page(request: HttpRequest, pool_id: str) -> HttpResponse:
@@ -63,7 +85,7 @@ def live_ladder(request: HttpRequest) -> HttpResponse:
     Signed out is 401, not the way to the login page: a script asks here, and its page tells the operator.
     """
     if not request.user.is_authenticated:
-        return HttpResponse("Sign in again.", status=401, content_type="text/plain")
+        return _sign_in_again()
     token, now = request.GET.get("v", ""), clock.now()
     held = picture_of(token)
     if held and is_current(held, token=current_token(), now=now, zone=display_zone()):
@@ -83,7 +105,7 @@ def _changed(context: dict[str, Any], token: str) -> list[Any]:
     ]
 
 
-@login_required
+@signed_in
 @require_safe
 def connection_page(request: HttpRequest, provider: str, connection_id: str) -> HttpResponse:
     """Lead to the one page of a connection that there is yet: the admin's."""

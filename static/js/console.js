@@ -14,6 +14,7 @@
   let signedOut = false;
   let skew = 0; // server's clock minus this one, in milliseconds
   let freshAt = 0;
+  const NOT_CURRENT = "⚠ Not current · ";
 
   const byId = (id) => document.getElementById(id);
   const all = (selector, root) => (root || document).querySelectorAll(selector);
@@ -82,42 +83,81 @@
     if (!signedOut) htmx.trigger("#poller", "poll");
   }
 
-  function isPoll(event) {
+  // Who asked: the poller, or a form whose answer is another picture; null for anything else.
+  function askerOf(event) {
     const asked = event.detail.requestConfig;
-    return Boolean(asked && asked.triggeringEvent && asked.triggeringEvent.type === "poll");
+    const asker = asked && asked.elt;
+    return asker && asker.matches("#poller, form[data-asks]") ? asker : null;
   }
 
   function succeeded() {
     failures = 0;
+    signedOut = false;
     markFresh();
     showBanner("");
     schedule(pace());
   }
 
-  function failed(status) {
+  function failed(status, isChoice) {
     signedOut = status === 401 || status === 403;
     failures += 1;
-    showBanner(signedOut ? "signed-out" : "failed");
+    showBanner(signedOut ? "signed-out" : "failed", isChoice);
     if (!signedOut) schedule(pace());
     tick();
   }
 
-  function showBanner(which) {
+  function showBanner(which, isChoice) {
     const banner = byId("poll-failed");
     banner.hidden = !which;
     byId("fresh").classList.toggle("past", Boolean(which));
     for (const part of all("[data-when]", banner)) part.hidden = part.dataset.when !== which;
+    const undone = banner.querySelector("[data-undone]");
+    if (isChoice || !which) undone.hidden = !isChoice;
+    const link = banner.querySelector("[data-sign-in]");
+    link.search = `?next=${encodeURIComponent(location.pathname + location.search)}`;
+    markTitle(Boolean(which));
+  }
+
+  function markTitle(isPast) {
+    const title = document.title.replace(NOT_CURRENT, "");
+    document.title = isPast ? NOT_CURRENT + title : title;
   }
 
   // ── what htmx tells ──
   document.addEventListener("htmx:configRequest", (event) => {
-    if (event.target.id === "poller") event.detail.parameters.v = byId("live-state").dataset.token;
+    if (event.target.id !== "poller") return;
+    const { query, token } = byId("live-state").dataset;
+    event.detail.query = query;
+    event.detail.path += `?${query}`;
+    event.detail.parameters.v = token;
+  });
+
+  // An answer to a poll of a picture that a choice has replaced meanwhile would put another pool's list under its name.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    const asked = event.detail.requestConfig;
+    if (asked.elt.id !== "poller" || asked.query === byId("live-state").dataset.query) return;
+    event.preventDefault();
+    event.detail.isOutrun = true;
+  });
+
+  // An answer without a live part is no picture, whoever between here and the server gave it.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const asker = askerOf(event);
+    if (!asker || !event.detail.shouldSwap || event.detail.serverResponse.includes('id="live')) return;
+    event.detail.shouldSwap = false;
+    event.detail.isError = true;
   });
 
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (!isPoll(event)) return;
-    if (event.detail.successful) succeeded();
-    else failed(event.detail.xhr.status);
+    const asker = askerOf(event);
+    if (!asker) return;
+    if (event.detail.isOutrun) schedule(pace());
+    else if (event.detail.successful) succeeded();
+    else {
+      // The page is still the picture it was: no control may name another.
+      if (asker.id !== "poller") asker.reset();
+      failed(event.detail.xhr.status, asker.id !== "poller");
+    }
   });
 
   // A region that scrolls sideways keeps its place when it is put anew.
@@ -130,7 +170,7 @@
     kept.clear();
   });
 
-  // A swap of the live part brings a new picture too, after which the poller is another element.
+  // A swap of the live part brings a new picture too.
   document.addEventListener("htmx:afterSettle", () => {
     readState();
     tick();

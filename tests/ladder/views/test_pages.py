@@ -54,6 +54,11 @@ def test_a_poll_of_a_stranger_is_refused_and_tells_nothing(client: Client, fleet
     assert b"claude" not in answer.content
 
 
+def test_a_script_that_asks_for_a_strangers_page_is_told_so_and_not_led_to_another(client: Client) -> None:
+    answer = client.get("/?state=stale", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.content) == (401, b"Sign in again.")
+
+
 @pytest.mark.parametrize("path", ["/", "/live/ladder", "/pools/auto/thrifty"])
 def test_a_page_is_only_read(operator: Client, path: str) -> None:
     assert operator.post(path).status_code == 405
