@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from ladder.core.occupancy import Occupancy, Place
 from ladder.core.values import MixedRungs, PoolOptions, Rung
+from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.values import STATES
 from omniroute_admin.common.core.screen import StateWord
 
@@ -22,13 +23,17 @@ DEFAULT_POOL = "auto/thrifty"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a page was asked for; words it does not know are left out, so an old bookmark still shows a page."""
+    """What a page was asked for; words it does not know are left out, so an old bookmark still shows a page.
+
+    `page` is that of the connections on the ladder page, of the candidates on a pool's; `left_page` of those left out.
+    """
 
     rungs: frozenset[str] = frozenset()
     states: frozenset[str] = frozenset()
     providers: frozenset[str] = frozenset()
     sort: str = ""
     page: int = 1
+    left_page: int = 1
     pool_id: str = DEFAULT_POOL
     options: PoolOptions = PoolOptions(explain=True)
 
@@ -52,34 +57,27 @@ class Listing(msgspec.Struct, frozen=True):
     """One page of the places that the filters leave."""
 
     places: list[Place]
-    total: int
-    page: int
-    pages: int
-
-    @property
-    def first(self) -> int:
-        """Return the number of the first place on this page, counted from 1; 0 where there is none."""
-        return (self.page - 1) * PAGE_SIZE + 1 if self.places else 0
-
-    @property
-    def last(self) -> int:
-        """Return the number of the last place on this page."""
-        return (self.page - 1) * PAGE_SIZE + len(self.places)
+    leaf: Leaf
 
 
 def asked_of(query: QueryDict, *, pool_ids: Iterable[str], pool_id: str | None = None) -> Asked:
     """Return what a query string asks for; `pool_id` is given where the path names the pool."""
-    page = query.get("page", "1")
     wanted = pool_id or query.get("pool", "")
     return Asked(
         rungs=frozenset(query.getlist("rung")) & {rung.word for rung in Rung},
         states=frozenset(query.getlist("state")) & STATES.keys(),
         providers=frozenset(query.getlist("provider")),
         sort=query.get("sort", "") if query.get("sort", "") in SORTS else "",
-        page=max(1, int(page)) if _PAGE.fullmatch(page) else 1,
+        page=_page_of(query, "page"),
+        left_page=_page_of(query, "left"),
         pool_id=wanted if wanted in set(pool_ids) else DEFAULT_POOL,
         options=_options_of(query),
     )
+
+
+def _page_of(query: QueryDict, name: str) -> int:
+    number = query.get(name, "1")
+    return max(1, int(number)) if _PAGE.fullmatch(number) else 1
 
 
 def _options_of(query: QueryDict) -> PoolOptions:
@@ -110,11 +108,15 @@ def option_pairs(options: PoolOptions) -> list[tuple[str, str]]:
     return [*pairs, *([("lowest_rung_only", "true")] if options.lowest_rung_only else [])]
 
 
-def query_of(asked: Asked, *, page: int | None = None) -> str:
+def query_of(asked: Asked, *, page: int | None = None, left_page: int | None = None) -> str:
     """Return the query string of what is asked, with another page where given."""
-    number = asked.page if page is None else page
-    pairs = [*filter_pairs(asked), *pool_pairs(asked), *([("page", str(number))] if number > 1 else [])]
-    return urlencode(pairs)
+    return urlencode([*filter_pairs(asked), *pool_pairs(asked), *page_pairs(asked, page=page, left_page=left_page)])
+
+
+def page_pairs(asked: Asked, *, page: int | None = None, left_page: int | None = None) -> list[tuple[str, str]]:
+    """Return the pages as pairs of a query string, without those that are the first."""
+    numbers = (("page", page or asked.page), ("left", left_page or asked.left_page))
+    return [(name, str(number)) for name, number in numbers if number > 1]
 
 
 def chips(*, occupancy: Occupancy, asked: Asked) -> dict[str, list[Chip]]:
@@ -148,12 +150,8 @@ def _fits(place: Place, asked: Asked, *, but: str = "") -> bool:
 def listing(*, occupancy: Occupancy, asked: Asked) -> Listing:
     """Return the page of places that is asked for; past the end the last one there is."""
     fitting = [place for place in occupancy.places if _fits(place, asked)]
-    ordered = _ordered(fitting, asked.sort)
-    pages = max(1, -(-len(ordered) // PAGE_SIZE))
-    page = min(asked.page, pages)
-    return Listing(
-        places=ordered[(page - 1) * PAGE_SIZE : page * PAGE_SIZE], total=len(ordered), page=page, pages=pages
-    )
+    leaf = leaf_of(total=len(fitting), page=asked.page, size=PAGE_SIZE)
+    return Listing(places=_ordered(fitting, asked.sort)[leaf.part], leaf=leaf)
 
 
 def _ordered(places: list[Place], sort: str) -> list[Place]:

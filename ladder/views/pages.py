@@ -21,7 +21,6 @@ from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
 from omniroute_admin.common.selectors.revision import current_token
 
-
 View = Callable[..., HttpResponse]
 
 

@@ -1,6 +1,6 @@
 """The regions of a live page: each is drawn alone, and sent again only when its words changed (SPEC 5, 1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,15 +9,19 @@ from django.utils.safestring import SafeString, mark_safe
 
 from ladder.core.ids import CATEGORIES, FLAT_IDS, PAIR_IDS
 from ladder.views.filters import SORTS, Asked, chips, filter_pairs, listing, option_pairs, pool_pairs, query_of
+from ladder.views.paging import Leaf
 from ladder.views.picture import region_sum, token_of
 from ladder.views.presenting.places import Around, rung_groups
-from ladder.views.presenting.pools import pool_rows, pool_view
+from ladder.views.presenting.pools import PoolPages, pool_rows, pool_view
 from ladder.views.presenting.rungs import steps
 from ladder.views.presenting.sentence import exhausted_rungs, headline
 from ladder.views.presenting.values import STATES
 from ladder.views.seen import Seen
 from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.core.words import clock_text, percent_text
+
+PICKER_SIZE = 25
+"""So many lines of a pool stand on the ladder page; the pool's own page pages through all of them."""
 
 LADDER_REGIONS = ("now", "rungs", "chips", "conns", "pools", "pool", "foot")
 POOL_REGIONS = ("pool", "foot")
@@ -76,14 +80,31 @@ def _cutoffs(seen: Seen) -> str:
 
 def _of_regions(seen: Seen, asked: Asked, names: frozenset[str]) -> dict[str, Any]:
     """Return what only some regions need; a page without them does not pay for it."""
-    context: dict[str, Any] = {}
+    is_ladder = "conns" in names
+    context = _of_the_ladder(seen, asked) if is_ladder else {}
     if "pool" in names:
-        context["pool"] = pool_view(
-            pool=seen.pool(asked), occupancy=seen.occupancy, options=asked.options, glance=seen.glance
-        )
-    if "conns" in names:
-        context |= _of_the_ladder(seen, asked)
+        pages = PoolPages(size=PICKER_SIZE) if is_ladder else PoolPages(page=asked.page, left_page=asked.left_page)
+        context |= _of_the_pool(seen, asked, pages) | {"is_alone": not is_ladder}
     return context
+
+
+def _of_the_pool(seen: Seen, asked: Asked, pages: PoolPages) -> dict[str, Any]:
+    pool = pool_view(
+        pool=seen.pool(asked), occupancy=seen.occupancy, options=asked.options, glance=seen.glance, pages=pages
+    )
+    return {
+        "pool": pool,
+        **_turns(pool.leaf, "", lambda page: query_of(asked, page=page)),
+        **_turns(pool.left_leaf, "left_", lambda page: query_of(asked, left_page=page)),
+    }
+
+
+def _turns(leaf: Leaf, prefix: str, query: Callable[[int], str]) -> dict[str, str | None]:
+    """Return the queries of the pages before and after this one, None where there is none."""
+    return {
+        f"{prefix}previous_query": query(leaf.page - 1) if leaf.page > 1 else None,
+        f"{prefix}next_query": query(leaf.page + 1) if leaf.page < leaf.pages else None,
+    }
 
 
 def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
@@ -93,7 +114,7 @@ def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
         occupancy=occupancy,
         shown=listed.places,
         around=Around(settings=settings, glance=glance, cooldowns=seen.cooldowns, labels=seen.labels),
-        with_empty=not asked.is_filtered and listed.page == listed.pages,
+        with_empty=not asked.is_filtered and listed.leaf.page == listed.leaf.pages,
     )
     return {
         "headline": headline(occupancy=occupancy, glance=glance),
@@ -103,7 +124,6 @@ def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
         "groups": groups,
         "connection_count": len({(place.provider, place.connection_id) for place in occupancy.places}),
         "place_count": len(occupancy.places),
-        "previous_query": query_of(asked, page=listed.page - 1) if listed.page > 1 else None,
-        "next_query": query_of(asked, page=listed.page + 1) if listed.page < listed.pages else None,
+        **_turns(listed.leaf, "conns_", lambda page: query_of(asked, page=page)),
         "pool_rows": pool_rows(occupancy),
     }

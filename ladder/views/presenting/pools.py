@@ -5,15 +5,15 @@ from urllib.parse import urlencode
 import msgspec
 
 from ladder.core.occupancy import Occupancy
+from ladder.core.reasons import Code
 from ladder.core.values import Entry, Exclusion, Pool, PoolOptions, Rung
+from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.values import STATES
 from omniroute_admin.common.core.screen import Glance, Moment, StateWord
+from omniroute_admin.common.core.words import count_text
 
-ENTRIES_SHOWN = 100
-"""So many candidates are listed; a router's whole list of thousands is the API's to give."""
-
-LEFT_OUT_SHOWN = 100
-"""So many left-out pairs are listed at once; the rest is one click away."""
+FOLDED = frozenset({Code.NO_CONNECTIONS, Code.NO_MODELS})
+"""What is the same for every model, or connection, of a provider is one line for the provider."""
 
 SURVIVORS_SHOWN = 12
 """So many connections of one candidate are named; a list of hundreds helps nobody on a screen."""
@@ -47,27 +47,43 @@ class EntryRow(msgspec.Struct, frozen=True):
 
 
 class LeftOutRow(msgspec.Struct, frozen=True):
-    """One pair left out."""
+    """One pair left out, or all of a provider's that are out for want of connections or models (`folded` counts)."""
 
     is_never: bool
     provider: str
     model: str
     connection_id: str
+    folded: str
     code: str
     detail: str
     returns: Moment | None
     no_return: str
 
 
+class PoolPages(msgspec.Struct, frozen=True):
+    """How much of a pool is shown: so many lines of each of its two lists, and which page of either."""
+
+    size: int = 100
+    page: int = 1
+    left_page: int = 1
+
+
+WHOLE = PoolPages()
+
+
 class PoolView(msgspec.Struct, frozen=True):
-    """One pool as a page shows it; `call` is the request that gives the same answer."""
+    """One pool as a page shows it; `call` is the request that gives the same answer.
+
+    `leaf` and `left_leaf` are the pages shown of the candidates and of the lines on what is left out.
+    """
 
     id: str
     call: str
     entries: tuple[EntryRow, ...]
-    entry_count: int
+    leaf: Leaf
     pair_count: int
     left_out: tuple[LeftOutRow, ...]
+    left_leaf: Leaf
     left_out_count: int
     never_count: int
     counts: tuple[tuple[str, int], ...]
@@ -77,19 +93,9 @@ class PoolView(msgspec.Struct, frozen=True):
     empty_returns: Moment | None
 
     @property
-    def entries_more(self) -> int:
-        """Return how many candidates are not listed here."""
-        return self.entry_count - len(self.entries)
-
-    @property
     def for_now_count(self) -> int:
         """Return how many of the left-out pairs are out for now only."""
         return self.left_out_count - self.never_count
-
-    @property
-    def left_out_more(self) -> int:
-        """Return how many left-out pairs are not listed here."""
-        return self.left_out_count - len(self.left_out)
 
 
 class PoolRow(msgspec.Struct, frozen=True):
@@ -115,19 +121,24 @@ def pool_rows(occupancy: Occupancy) -> tuple[PoolRow, ...]:
     )
 
 
-def pool_view(*, pool: Pool, occupancy: Occupancy, options: PoolOptions, glance: Glance) -> PoolView:
+def pool_view(
+    *, pool: Pool, occupancy: Occupancy, options: PoolOptions, glance: Glance, pages: PoolPages = WHOLE
+) -> PoolView:
     """Return a pool in words; the states beside its connections are those of the ladder at the same instant."""
     states = {(place.provider, place.connection_id, place.rung): STATES[place.state] for place in occupancy.places}
     excluded: list[Exclusion] = [] if isinstance(pool.excluded, msgspec.UnsetType) else pool.excluded
-    shown = pool.candidates[:ENTRIES_SHOWN]
-    entries = tuple(_entry(number, entry, states) for number, entry in enumerate(shown, start=1))
+    folds = _folds(excluded)
+    leaf = leaf_of(total=len(pool.candidates), page=pages.page, size=pages.size)
+    left_leaf = leaf_of(total=len(folds), page=pages.left_page, size=pages.size)
+    shown = enumerate(pool.candidates[leaf.part], start=leaf.first)
     return PoolView(
         id=pool.id,
         call=_call(pool.id, options),
-        entries=entries,
-        entry_count=len(pool.candidates),
+        entries=tuple(_entry(number, entry, states) for number, entry in shown),
+        leaf=leaf,
         pair_count=sum(len(_ids(entry)) for entry in pool.candidates),
-        left_out=tuple(_left_out(exclusion, glance) for exclusion in excluded[:LEFT_OUT_SHOWN]),
+        left_out=tuple(_left_out(fold, glance) for fold in folds[left_leaf.part]),
+        left_leaf=left_leaf,
         left_out_count=len(excluded),
         never_count=sum(1 for exclusion in excluded if exclusion.family == "never"),
         counts=tuple(sorted(pool.excluded_counts.items(), key=lambda pair: (-pair[1], pair[0]))),
@@ -171,13 +182,41 @@ def _state_of(entry: Entry, connection_id: str, states: dict[tuple[str, str, str
     return next((state for state in known if state is not None), UNKNOWN_STATE)
 
 
-def _left_out(exclusion: Exclusion, glance: Glance) -> LeftOutRow:
+class _Fold(msgspec.Struct):
+    """A pair left out, and how many more of its provider are told by the same line."""
+
+    exclusion: Exclusion
+    count: int = 1
+
+    @property
+    def place(self) -> tuple[bool, bool]:
+        """Return where the line stands: what is out for now first, what concerns nobody's connection last."""
+        return self.exclusion.family == "never", self.exclusion.code in FOLDED
+
+
+def _folds(excluded: list[Exclusion]) -> list[_Fold]:
+    folds: list[_Fold] = []
+    known: dict[tuple[str, str], _Fold] = {}
+    for exclusion in excluded:
+        key = exclusion.code, exclusion.provider
+        if exclusion.code in FOLDED and key in known:
+            known[key].count += 1
+        else:
+            folds.append(_Fold(exclusion))
+            known[key] = folds[-1]
+    return sorted(folds, key=lambda fold: fold.place)
+
+
+def _left_out(fold: _Fold, glance: Glance) -> LeftOutRow:
+    exclusion = fold.exclusion
     is_never = exclusion.family == "never"
+    noun = "model" if exclusion.model else "connection"
     return LeftOutRow(
         is_never=is_never,
         provider=exclusion.provider,
         model=exclusion.model or "no model",
         connection_id=exclusion.connection_id or "no connection",
+        folded=count_text(fold.count, noun, f"{noun}s") if exclusion.code in FOLDED else "",
         code=exclusion.code,
         detail=exclusion.detail,
         returns=glance.until(exclusion.returns_at) if exclusion.returns_at else None,

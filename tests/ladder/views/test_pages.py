@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.views.defaults import permission_denied, server_error
 
+from billing_catalog.models import ModelPrice
 from ladder.core.ids import POOL_IDS
 from ladder.models import Connection
 from ladder.templatetags.console import NAVIGATION
 from omniroute_admin.common import clock
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
+from tests.factories import ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
@@ -193,8 +196,61 @@ def test_the_picker_gives_the_answer_of_the_api(operator: Client, fleet: None, p
     assert [f"{e['provider']}/{e['model']}" for e in api["candidates"]] == re.findall(
         r'</span></td><td role="cell">([^ <]+)', entries
     )
-    assert re.findall(r'<span class="code">(\w+)</span>', left_out) == [e["code"] for e in api["excluded"]]
+    codes = re.findall(r'<span class="code">(\w+)</span>', left_out)
+    in_order = sorted(api["excluded"], key=lambda e: e["family"] == "never")
+    assert codes == [e["code"] for e in in_order]
     assert (api["empty"] is None) == ("banner-bad" not in plain.split('id="r-pool"')[1])
+
+
+def test_what_is_out_for_now_stands_first_and_a_provider_without_connections_is_one_line(
+    operator: Client, fleet: None
+) -> None:
+    with deciding_write():
+        for number in range(40):
+            ModelPriceFactory(provider="groq", model=f"m-{number:02}")
+        make_connection("nobody", "a1", "apikey", now=clock.now())
+        make_connection("nobody", "a2", "apikey", now=clock.now())
+    html = operator.get("/pools/auto/subscription").content.decode().split('class="cards xlist"')[1]
+    lines = re.findall(r'<span class="tag">(never|for now)</span></td><td role="cell">(.*?)</td>', html)
+    families = [family for family, _ in lines]
+    assert families == sorted(families)
+    assert families[0] == "for now"
+    assert [pair for _, pair in lines if pair.startswith("groq")] == ['groq<br><span class="small">40 models</span>']
+    assert [pair for _, pair in lines if pair.startswith("nobody")] == [
+        'nobody<br><span class="small">2 connections</span>'
+    ]
+
+
+def test_a_pools_own_page_pages_through_all_of_it(operator: Client, fleet: None) -> None:
+    with deciding_write():
+        for number in range(230):
+            ModelPriceFactory(provider="deepseek", model=f"more-{number:03}", input_usd_per_million="0.5")
+    address, seen = "/pools/auto/thrifty?mixed_rungs=merge", set()
+    while address:
+        html = operator.get(address).content.decode()
+        seen |= set(re.findall(r"deepseek/<wbr>(more-\d+)", html))
+        assert html.count('<td role="cell" class="num">') <= 100
+        following = re.search(r'id="candidates-next" href="([^"#]+)#r-pool"', html)
+        address = f"/pools/auto/thrifty{unescape(following[1])}" if following else ""
+    assert len(seen) == 230
+    assert operator.get("/pools/auto/thrifty?page=9&left=9").status_code == 200
+    first = operator.get("/?mixed_rungs=merge").content.decode()
+    assert first.count('<td role="cell" class="num">') == 25
+    assert 'id="candidates-all" href="/pools/auto/thrifty?mixed_rungs=merge"' in first
+
+
+def test_a_first_page_of_thousands_of_models_stays_small(operator: Client, fleet: None) -> None:
+    now = clock.now()
+    rows = [
+        ModelPriceFactory.build(provider=f"provider-{number % 60}", model=f"models/a-model-of-many-{number:04}")
+        for number in range(3000)
+    ]
+    with deciding_write():
+        ModelPrice.objects.bulk_create(rows)
+        for number in range(120):
+            make_connection(f"provider-{number % 30}", f"{number:08}-4a8c-8976-0632721a65aa", "apikey", now=now)
+    for address in ("/", "/?pool=auto/subscription", "/pools/auto/thrifty"):
+        assert len(operator.get(address).content) < 200_000, address
 
 
 def test_a_pool_that_is_none_is_not_found_and_names_the_ids(operator: Client) -> None:
