@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from django import template
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -99,6 +100,8 @@ _FORMS = {
     "code": "<code>{text}</code>",
     "serving": '<strong class="serving">{text}</strong>',
     "clock": '<time datetime="{iso}">{text}</time>',
+    "label": '<span title="{whole}">{text}</span>',
+    "short": '<span title="{whole}"><span aria-hidden="true">{text}</span><span class="vh">{whole}</span></span>',
     "tick": '<span data-tick="{tick}" data-at="{iso}">{text}</span>',
 }
 
@@ -106,5 +109,5 @@ _FORMS = {
 @register.simple_tag
 def sentence(segments: tuple[Segment, ...]) -> SafeString:
     """Render a sentence from its segments."""
-    parts = (format_html(_FORMS[each.kind], text=each.text, iso=each.iso, tick=each.tick) for each in segments)
+    parts = (format_html(_FORMS[each.kind], **msgspec.structs.asdict(each)) for each in segments)
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped

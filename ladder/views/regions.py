@@ -59,7 +59,7 @@ def _shared(seen: Seen, asked: Asked) -> dict[str, Any]:
         "now_clock": clock_text(at=glance.now, now=glance.now, zone=glance.zone, seconds=True),
         "zone": glance.zone_name,
         "query": query_of(asked),
-        "title": f"{exhausted_rungs(seen.occupancy)} of {len(seen.occupancy.rungs)} rungs exhausted",
+        "title": _title(seen),
         "sorts": SORTS.items(),
         "pool_choices": POOL_CHOICES,
         "filter_pairs": filter_pairs(asked),
@@ -72,10 +72,17 @@ def _shared(seen: Seen, asked: Asked) -> dict[str, Any]:
     }
 
 
+def _title(seen: Seen) -> str:
+    if not seen.occupancy.places:
+        return "No connection stored"
+    return f"{exhausted_rungs(seen.occupancy)} of {len(seen.occupancy.rungs)} rungs exhausted"
+
+
 def _cutoffs(seen: Seen) -> str:
     settings = seen.snapshot.facts.settings
-    floor = max(settings.reentry_min_remaining_percent, settings.exit_cutoff_percent)
-    return f"exit {percent_text(settings.exit_cutoff_percent)}, re-entry {percent_text(floor)}"
+    low, high = percent_text(settings.exit_cutoff_percent), percent_text(settings.reentry_min_remaining_percent)
+    is_below = settings.reentry_min_remaining_percent < settings.exit_cutoff_percent
+    return f"exit {low}, re-entry {high}{f' counts as {low}, the exit cutoff' if is_below else ''}"
 
 
 def _of_regions(seen: Seen, asked: Asked, names: frozenset[str]) -> dict[str, Any]:
@@ -108,17 +115,20 @@ def _turns(leaf: Leaf, prefix: str, query: Callable[[int], str]) -> dict[str, st
 
 
 def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
-    occupancy, glance, settings = seen.occupancy, seen.glance, seen.snapshot.facts.settings
+    occupancy, settings = seen.occupancy, seen.snapshot.facts.settings
+    around = Around(settings=settings, glance=seen.glance, cooldowns=seen.cooldowns, labels=seen.labels)
     listed = listing(occupancy=occupancy, asked=asked)
     groups = rung_groups(
         occupancy=occupancy,
         shown=listed.places,
-        around=Around(settings=settings, glance=glance, cooldowns=seen.cooldowns, labels=seen.labels),
+        around=around,
         with_empty=not asked.is_filtered and listed.leaf.page == listed.leaf.pages,
     )
     return {
-        "headline": headline(occupancy=occupancy, glance=glance),
-        "steps": steps(occupancy=occupancy, settings=settings, glance=glance),
+        "headline": headline(occupancy=occupancy, glance=seen.glance, labels=seen.labels),
+        "steps": steps(occupancy=occupancy, around=around),
+        "shown_rungs": [group.rung for group in groups],
+        "pool_query": urlencode(pool_pairs(asked)),
         "chips": chips(occupancy=occupancy, asked=asked),
         "listing": listed,
         "groups": groups,

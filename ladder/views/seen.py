@@ -17,6 +17,7 @@ from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns, read_
 from ladder.selectors.state import get_present
 from ladder.views.filters import Asked
 from ladder.views.picture import Picture, micros
+from ladder.views.presenting.names import own_labels
 from omniroute_admin.common.core.screen import Glance
 
 
@@ -28,7 +29,7 @@ class Seen(msgspec.Struct, frozen=True):
     budgets: Mapping[Rung, Budget]
     shown: int
     glance: Glance
-    cooldowns: dict[tuple[str, str], ActingCooldown]
+    cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]]
     labels: dict[tuple[str, str], str]
 
     @property
@@ -100,5 +101,5 @@ def see(*, now: datetime) -> Seen:
         shown=shown,
         glance=Glance(now=now, zone=display_zone()),
         cooldowns=read_acting_cooldowns(now=now),
-        labels=read_labels(),
+        labels=own_labels(read_labels()),
     )

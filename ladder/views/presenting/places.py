@@ -1,22 +1,24 @@
 """A place on the ladder as a row of words: state, binding window, what is left, when it is back (SPEC 5)."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import msgspec
 
 from billing_catalog.core.values import Billing, Overage
-from ladder.core.occupancy import Occupancy, Place, RungOccupancy, WindowView
+from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy, WindowView
 from ladder.core.reasons import Code
 from ladder.core.values import LadderSettings, QuotaVerdict, ReadingStatus, Rung
 from ladder.selectors.screen import ActingCooldown
 from ladder.views.presenting.money import budget_words
-from ladder.views.presenting.values import STATES, Bar
+from ladder.views.presenting.names import Labels
+from ladder.views.presenting.values import STATES, TRIED_STATES, Bar
 from omniroute_admin.common.core.screen import Glance, Moment, StateWord
-from omniroute_admin.common.core.words import percent_text
+from omniroute_admin.common.core.words import count_text, percent_text
 
 QUOTA_CODES = frozenset({Code.QUOTA_EXHAUSTED, Code.HELD_FOR_REENTRY})
+COOLDOWNS_SHOWN = 3
 WAITING_STATES = frozenset({"held", "exhausted", "cooldown", "breaker", "pending"})
 
 
@@ -36,6 +38,7 @@ class PlaceRow(msgspec.Struct, frozen=True):
     why: str
     others: str
     returns: Moment | None
+    returns_zone: str
     not_before: bool
     no_return: str
     age: Moment | None
@@ -60,8 +63,8 @@ class Around(msgspec.Struct, frozen=True):
 
     settings: LadderSettings
     glance: Glance
-    cooldowns: Mapping[tuple[str, str], ActingCooldown] = {}
-    labels: Mapping[tuple[str, str], str] = {}
+    cooldowns: Mapping[tuple[str, str], tuple[ActingCooldown, ...]] = {}
+    labels: Labels = {}
 
 
 def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
@@ -82,13 +85,23 @@ def place_row(*, place: Place, rung: RungOccupancy, around: Around) -> PlaceRow:
         why=_why(place=place, around=around, paid=paid),
         others="" if paid else _other_windows(place),
         returns=_returns(place=place, rung=rung, glance=around.glance),
+        returns_zone=rung.budget.zone if rung.budget and _is_of_budget(place, rung.budget) else "",
         not_before=place.returns_at is not None and place.code in QUOTA_CODES,
         no_return="no reset known" if place.state in WAITING_STATES else "no reset",
         age=around.glance.ago(binding.observed_at) if binding and binding.observed_at else None,
-        age_is_old=place.state in {"stale", "pending"},
+        age_is_old=binding is not None and _is_old(place, binding, around),
         no_age="quota not asked" if paid else "never",
         code=place.code or "",
     )
+
+
+def _is_old(place: Place, window: WindowView, around: Around) -> bool:
+    """Tell whether a reading counts no more because of its age; a window of one model may, whatever the place is."""
+    if place.state in {"stale", "pending"}:
+        return True
+    longest = timedelta(seconds=around.settings.max_reading_age_seconds)
+    is_past = window.observed_at is not None and around.glance.now - window.observed_at > longest
+    return is_past and window.verdict == QuotaVerdict.UNVERIFIED
 
 
 def _kind(place: Place) -> str:
@@ -103,12 +116,17 @@ def left_words(*, window: WindowView | None, state: str) -> str:
     """Return what is left in words: a stale number is told as what it was, never as what it is (SPEC 5)."""
     if window is None or state == "pending":
         return "unknown"
-    was = "" if state == "usable" or window.verdict != QuotaVerdict.UNVERIFIED else "was "
+    was = "was " if _was(window, state) else ""
     if window.unlimited:
         return f"{was}unlimited"
     if window.remaining_percent is None:
         return "said exhausted" if window.status == ReadingStatus.EXHAUSTED else "unknown"
     return f"{was}{percent_text(window.remaining_percent)} left"
+
+
+def _was(window: WindowView, state: str) -> bool:
+    """Tell whether a window's number is one that counts no more."""
+    return state != "usable" and window.verdict == QuotaVerdict.UNVERIFIED
 
 
 def quota_bar(*, window: WindowView | None, state: str, settings: LadderSettings) -> Bar:
@@ -121,7 +139,7 @@ def quota_bar(*, window: WindowView | None, state: str, settings: LadderSettings
     low = settings.exit_cutoff_percent if cutoff is None else cutoff
     high = max(low, settings.reentry_min_remaining_percent)
     return Bar(
-        kind="stale" if state == "stale" else "solid",
+        kind="stale" if state == "stale" or _was(window, state) else "solid",
         width=_width(window.remaining_percent),
         marks=tuple(dict.fromkeys((_width(low), _width(high)))),
     )
@@ -134,21 +152,43 @@ def _width(percent: Decimal) -> str:
 def _why(*, place: Place, around: Around, paid: bool) -> str:
     """Return why a place is where it is, in the few words a row has room for; the code stands beside it."""
     fallback = place.detail or ("quota is not asked on this rung" if paid else "")
-    words = _cooldown_words(place, around) or _tried_words(place, around.settings) or fallback
+    cooldowns = _cooldown_words(place, around)
+    tried = _tried_words(place, around.settings) or fallback
+    words = (cooldowns,) if cooldowns and place.code == Code.COOLDOWN else (tried, cooldowns)
     also = f"also on {', '.join(place.also_on)}" if place.also_on else ""
-    return " · ".join(filter(None, (words, also)))
+    return " · ".join(filter(None, (*words, also)))
 
 
 def _cooldown_words(place: Place, around: Around) -> str:
-    """Return cause, both instants and who set it (C2): what was asked, and what acts."""
-    cooldown = around.cooldowns.get((place.provider, place.connection_id))
-    if place.code != Code.COOLDOWN or cooldown is None:
+    """Return the cooldowns that act, that of every model first; one of a single model is named as such (C2, C3).
+
+    A place that is tried all the same tells which of its models rest.
+    """
+    acting = around.cooldowns.get((place.provider, place.connection_id), ())
+    whole = next((one for one in acting if one.model is None), None)
+    single = [one for one in acting if one.model is not None and (whole is None or _outlasts(one, whole))]
+    shown = [*([whole] if whole else []), *single] if place.code == Code.COOLDOWN else single
+    if place.code != Code.COOLDOWN and place.state not in TRIED_STATES:
         return ""
+    more = len(shown) - COOLDOWNS_SHOWN
+    words = [_one_cooldown(one, around) for one in shown[:COOLDOWNS_SHOWN]]
+    return " · ".join([*words, *([f"and {count_text(more, 'model', 'models')} more"] if more > 0 else [])])
+
+
+def _outlasts(one: ActingCooldown, other: ActingCooldown) -> bool:
+    if other.effective_until is None:
+        return False
+    return one.effective_until is None or one.effective_until > other.effective_until
+
+
+def _one_cooldown(cooldown: ActingCooldown, around: Around) -> str:
+    """Return cause, model, both instants and who set it (C2): what was asked, and what acts."""
+    what = cooldown.cause if cooldown.model is None else f"{cooldown.cause} for {cooldown.model} only"
     by = f", set by {cooldown.set_by}" if cooldown.set_by else ""
     asked, effective = _clock(cooldown.asked_until, around), _clock(cooldown.effective_until, around)
     if cooldown.asked_until == cooldown.effective_until:
-        return f"{cooldown.cause}: until {effective}{by}"
-    return f"{cooldown.cause}: asked until {asked}, clamped to {effective}{by}"
+        return f"{what}: until {effective}{by}"
+    return f"{what}: asked until {asked}, clamped to {effective}{by}"
 
 
 def _clock(at: datetime | None, around: Around) -> str:
@@ -188,7 +228,18 @@ def _returns(*, place: Place, rung: RungOccupancy, glance: Glance) -> Moment | N
     at = place.returns_at or _reset_of(place, rung)
     if at is None:
         return None
-    return glance.ago(at) if at <= glance.now else glance.until(at)
+    told = glance.in_zone(rung.budget.zone) if rung.budget and _is_of_budget(place, rung.budget) else glance
+    return told.ago(at) if at <= glance.now else told.until(at)
+
+
+def _is_of_budget(place: Place, budget: BudgetView) -> bool:
+    """Tell whether what a place's row tells is the end of the budget's window, which has its own zone (M3)."""
+    return place.returns_at is None or ends_with_budget(place, budget)
+
+
+def ends_with_budget(place: Place, budget: BudgetView) -> bool:
+    """Tell whether a place comes back when the budget's window ends."""
+    return place.code == Code.BUDGET_SPENT and place.returns_at == budget.window_end
 
 
 def _reset_of(place: Place, rung: RungOccupancy) -> datetime | None:

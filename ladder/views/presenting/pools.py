@@ -1,10 +1,11 @@
 """Pools in words: the ids in one line each, and one pool as a router gets it (SPEC 4, 5)."""
 
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import msgspec
 
-from ladder.core.occupancy import Occupancy
+from ladder.core.occupancy import BudgetView, Occupancy
 from ladder.core.reasons import Code
 from ladder.core.values import Entry, Exclusion, Pool, PoolOptions, Rung
 from ladder.views.paging import Leaf, leaf_of
@@ -57,6 +58,7 @@ class LeftOutRow(msgspec.Struct, frozen=True):
     code: str
     detail: str
     returns: Moment | None
+    returns_zone: str
     no_return: str
 
 
@@ -128,6 +130,7 @@ def pool_view(
     states = {(place.provider, place.connection_id, place.rung): STATES[place.state] for place in occupancy.places}
     excluded: list[Exclusion] = [] if isinstance(pool.excluded, msgspec.UnsetType) else pool.excluded
     folds = _folds(excluded)
+    budgets = {rung.rung: rung.budget for rung in occupancy.rungs if rung.budget}
     leaf = leaf_of(total=len(pool.candidates), page=pages.page, size=pages.size)
     left_leaf = leaf_of(total=len(folds), page=pages.left_page, size=pages.size)
     shown = enumerate(pool.candidates[leaf.part], start=leaf.first)
@@ -137,7 +140,7 @@ def pool_view(
         entries=tuple(_entry(number, entry, states) for number, entry in shown),
         leaf=leaf,
         pair_count=sum(len(_ids(entry)) for entry in pool.candidates),
-        left_out=tuple(_left_out(fold, glance) for fold in folds[left_leaf.part]),
+        left_out=tuple(_left_out(fold, glance, budgets) for fold in folds[left_leaf.part]),
         left_leaf=left_leaf,
         left_out_count=len(excluded),
         never_count=sum(1 for exclusion in excluded if exclusion.family == "never"),
@@ -207,9 +210,14 @@ def _folds(excluded: list[Exclusion]) -> list[_Fold]:
     return sorted(folds, key=lambda fold: fold.place)
 
 
-def _left_out(fold: _Fold, glance: Glance) -> LeftOutRow:
+def _left_out(fold: _Fold, glance: Glance, budgets: Mapping[str, BudgetView]) -> LeftOutRow:
     exclusion = fold.exclusion
     is_never = exclusion.family == "never"
+    budget = budgets.get(exclusion.rung or "")
+    # The end of a budget's window is told in the budget's own zone (M3).
+    is_of_budget = exclusion.code == Code.BUDGET_SPENT and budget and budget.window_end == exclusion.returns_at
+    zone = budget.zone if budget and is_of_budget else ""
+    told = glance.in_zone(zone) if zone else glance
     noun = "model" if exclusion.model else "connection"
     return LeftOutRow(
         is_never=is_never,
@@ -219,6 +227,7 @@ def _left_out(fold: _Fold, glance: Glance) -> LeftOutRow:
         folded=count_text(fold.count, noun, f"{noun}s") if exclusion.code in FOLDED else "",
         code=exclusion.code,
         detail=exclusion.detail,
-        returns=glance.until(exclusion.returns_at) if exclusion.returns_at else None,
+        returns=told.until(exclusion.returns_at) if exclusion.returns_at else None,
+        returns_zone=zone,
         no_return="on a change" if is_never else "unknown",
     )

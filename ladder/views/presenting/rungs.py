@@ -6,11 +6,11 @@ from decimal import Decimal
 import msgspec
 
 from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy
-from ladder.core.values import LadderSettings
 from ladder.views.presenting.money import budget_words
-from ladder.views.presenting.places import left_words, quota_bar
+from ladder.views.presenting.names import name_segment
+from ladder.views.presenting.places import Around, ends_with_budget, left_words, quota_bar
 from ladder.views.presenting.values import STATES, TRIED_STATES, Bar
-from omniroute_admin.common.core.screen import Glance, Segment, StateWord, moment_segments
+from omniroute_admin.common.core.screen import Segment, StateWord, moment_segments
 
 STRIP_LIMIT = 12
 """Up to so many connections a rung shows one shape each; above it counts them by state."""
@@ -41,16 +41,16 @@ class Step(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
 
 
-def steps(*, occupancy: Occupancy, settings: LadderSettings, glance: Glance) -> tuple[Step, ...]:
+def steps(*, occupancy: Occupancy, around: Around) -> tuple[Step, ...]:
     """Return the steps from the top down: a request climbs, so rung 0 stands at the foot."""
     ordered = sorted(occupancy.rungs, key=lambda rung: -rung.rung_index)
-    return tuple(_step(occupancy=occupancy, rung=rung, settings=settings, glance=glance) for rung in ordered)
+    return tuple(_step(occupancy=occupancy, rung=rung, around=around) for rung in ordered)
 
 
-def _step(*, occupancy: Occupancy, rung: RungOccupancy, settings: LadderSettings, glance: Glance) -> Step:
+def _step(*, occupancy: Occupancy, rung: RungOccupancy, around: Around) -> Step:
     places = [place for place in occupancy.places if place.rung_index == rung.rung_index]
     states = Counter(place.state.value for place in places)
-    bar, lines = _signal(rung=rung, places=places, settings=settings, glance=glance)
+    bar, lines = _signal(rung=rung, places=places, around=around)
     return Step(
         rung=rung.rung,
         rung_index=rung.rung_index,
@@ -72,19 +72,18 @@ def _strip(places: list[Place], states: Counter[str]) -> tuple[StripItem, ...]:
     return tuple(StripItem(state=STATES[key], count=states[key]) for key in STATES if states[key])
 
 
-def _signal(
-    *, rung: RungOccupancy, places: list[Place], settings: LadderSettings, glance: Glance
-) -> tuple[Bar | None, tuple[Line, ...]]:
+def _signal(*, rung: RungOccupancy, places: list[Place], around: Around) -> tuple[Bar | None, tuple[Line, ...]]:
     if rung.budget is not None:
-        return _money(budget=rung.budget, places=places, glance=glance)
+        return _money(budget=rung.budget, places=places, around=around)
     if not places:
         return None, ((Segment(text="nothing stands here"),),)
-    return _quota(places=places, settings=settings, glance=glance)
+    return _quota(places=places, around=around)
 
 
-def _money(*, budget: BudgetView, places: list[Place], glance: Glance) -> tuple[Bar | None, tuple[Line, ...]]:
-    words = budget_words(budget, glance=glance)
-    waiting = _waiting(places, glance=glance)
+def _money(*, budget: BudgetView, places: list[Place], around: Around) -> tuple[Bar | None, tuple[Line, ...]]:
+    words = budget_words(budget, glance=around.glance)
+    # The end of the window itself is told with the amount, in the budget's zone.
+    waiting = _waiting([place for place in places if not ends_with_budget(place, budget)], around=around)
     if words.kind == "off":
         return None, (
             (Segment(text="off", kind="strong"), Segment(text=" · budget set to off, nothing is spent here")),
@@ -93,7 +92,10 @@ def _money(*, budget: BudgetView, places: list[Place], glance: Glance) -> tuple[
         spent = words.whole.removesuffix(", no limit")
         return Bar(kind="line"), ((Segment(text="no limit", kind="strong"), Segment(text=f" · {spent}")), *waiting)
     until = (
-        (Segment(text=" · until "), Segment(text=words.until.clock, kind="clock", iso=words.until.iso))
+        (
+            Segment(text=" · until "),
+            Segment(text=f"{words.until.clock} {words.zone}", kind="clock", iso=words.until.iso),
+        )
         if words.until
         else ()
     )
@@ -101,11 +103,12 @@ def _money(*, budget: BudgetView, places: list[Place], glance: Glance) -> tuple[
     return words.bar, (amount, *waiting)
 
 
-def _quota(*, places: list[Place], settings: LadderSettings, glance: Glance) -> tuple[Bar | None, tuple[Line, ...]]:
+def _quota(*, places: list[Place], around: Around) -> tuple[Bar | None, tuple[Line, ...]]:
     best = max((place for place in places if place.state == "usable"), key=_left, default=None)
-    waiting = _waiting(places, glance=glance)
+    waiting = _waiting(places, around=around)
     if best is not None:
-        return quota_bar(window=best.window, state="usable", settings=settings), (_best(best), *waiting)
+        bar = quota_bar(window=best.window, state="usable", settings=around.settings)
+        return bar, (_best(best, around), *waiting)
     if any(place.state in TRIED_STATES for place in places):
         words = (Segment(text="unknown", kind="strong"), Segment(text=" · nothing measured now, tried unverified"))
         return Bar(kind="dashed"), (words, *waiting)
@@ -120,19 +123,24 @@ def _left(place: Place) -> tuple[bool, Decimal]:
     return False, window.remaining_percent
 
 
-def _best(place: Place) -> Line:
+def _best(place: Place, around: Around) -> Line:
     left = left_words(window=place.window, state=place.state)
     window = place.window.window if place.window else ""
     best = "" if place.window and place.window.unlimited else "best measured, "
-    where = f" · {best}{place.connection_id} {window}".rstrip()
-    return (Segment(text=left, kind="strong"), Segment(text=where))
+    tail = (Segment(text=f" {window}"),) if window else ()
+    return (Segment(text=left, kind="strong"), Segment(text=f" · {best}"), _name(place, around), *tail)
 
 
-def _waiting(places: list[Place], *, glance: Glance) -> tuple[Line, ...]:
+def _name(place: Place, around: Around) -> Segment:
+    return name_segment(provider=place.provider, connection_id=place.connection_id, labels=around.labels)
+
+
+def _waiting(places: list[Place], *, around: Around) -> tuple[Line, ...]:
     """Return a line on the first connection to come back, where one is known."""
     known = [(place.returns_at, place) for place in places if place.returns_at and place.state != "usable"]
-    coming = [pair for pair in known if pair[0] > glance.now]
+    coming = [pair for pair in known if pair[0] > around.glance.now]
     if not coming:
         return ()
     at, first = min(coming, key=lambda pair: pair[0])
-    return ((Segment(text=f"{first.connection_id} back not before "), *moment_segments(glance.until(at))),)
+    back = moment_segments(around.glance.until(at))
+    return ((_name(first, around), Segment(text=" back not before "), *back),)

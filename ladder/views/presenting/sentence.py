@@ -8,6 +8,7 @@ from ladder.core.occupancy import Occupancy, Place, PoolLine, RungOccupancy
 from ladder.core.reasons import EmptyCode
 from ladder.core.values import Empty
 from ladder.views.presenting.money import BudgetWords, budget_words
+from ladder.views.presenting.names import Labels, name_segment
 from ladder.views.presenting.values import TRIED_STATES
 from omniroute_admin.common.core.screen import Glance, Segment, moment_segments
 from omniroute_admin.common.core.words import count_text
@@ -27,7 +28,10 @@ class Headline(msgspec.Struct, frozen=True):
     rung_index: int | None
 
 
-def headline(*, occupancy: Occupancy, glance: Glance) -> Headline:
+NO_LABELS: Labels = {}
+
+
+def headline(*, occupancy: Occupancy, glance: Glance, labels: Labels = NO_LABELS) -> Headline:
     """Return the sentences of this moment."""
     line = _line(occupancy, SUBSCRIPTION)
     plan_is_empty = line is not None and not line.pairs
@@ -36,7 +40,7 @@ def headline(*, occupancy: Occupancy, glance: Glance) -> Headline:
         thrifty=_thrifty(occupancy=occupancy, glance=glance),
         subscription=_empty(line, what="first plan back", glance=glance)
         if plan_is_empty and line
-        else _plans(occupancy=occupancy, glance=glance),
+        else _plans(occupancy=occupancy, glance=glance, labels=labels),
         plan_is_empty=plan_is_empty,
         plan_code=line.empty.code if plan_is_empty and line and line.empty else "",
         rung_index=serving.rung_index if serving else None,
@@ -53,6 +57,8 @@ def _rung(occupancy: Occupancy, word: str | None) -> RungOccupancy | None:
 
 def _thrifty(*, occupancy: Occupancy, glance: Glance) -> Sentence:
     serving = _rung(occupancy, occupancy.serving_rung)
+    if not occupancy.places:
+        return _nothing_stored(_line(occupancy, THRIFTY))
     if serving is None:
         empty = _empty(_line(occupancy, THRIFTY), what="first back", glance=glance, pool_id=THRIFTY)
         return (*empty, *_budgets(occupancy=occupancy, glance=glance))
@@ -64,6 +70,17 @@ def _thrifty(*, occupancy: Occupancy, glance: Glance) -> Sentence:
         Segment(text=f" ({serving.usable} of {serving.total} usable{unverified}). "),
         *_next(occupancy),
         *_budgets(occupancy=occupancy, glance=glance),
+    )
+
+
+def _nothing_stored(line: PoolLine | None) -> Sentence:
+    """Return that there is no connection, and in the words of the API's answer how to begin."""
+    detail = f" {line.empty.detail}" if line and line.empty and line.empty.detail else ""
+    return (
+        Segment(text=THRIFTY, kind="code"),
+        Segment(text=" is "),
+        Segment(text="empty", kind="strong"),
+        Segment(text=f": no connection is stored.{detail}"),
     )
 
 
@@ -102,7 +119,7 @@ def _budget(words: BudgetWords) -> Sentence:
     return (Segment(text=f" has {amount} "), *until, Segment(text="."))
 
 
-def _plans(*, occupancy: Occupancy, glance: Glance) -> Sentence:
+def _plans(*, occupancy: Occupancy, glance: Glance, labels: Labels) -> Sentence:
     plans = [place for place in occupancy.places if _is_plan(place)]
     serving = {(place.provider, place.connection_id) for place in plans if place.state == "usable"}
     waiting = [(place.returns_at, place) for place in plans if place.state != "usable" and place.returns_at]
@@ -110,7 +127,7 @@ def _plans(*, occupancy: Occupancy, glance: Glance) -> Sentence:
         Segment(text=SUBSCRIPTION, kind="code"),
         Segment(text=" serves from "),
         Segment(text=count_text(len(serving), "plan", "plans"), kind="strong"),
-        *(_next_plan(min(waiting, key=lambda pair: pair[0]), glance=glance) if waiting else (Segment(text="."),)),
+        *(_next_plan(waiting, glance=glance, labels=labels) if waiting else (Segment(text="."),)),
     )
 
 
@@ -118,12 +135,14 @@ def _is_plan(place: Place) -> bool:
     return place.rung_index == 0 and place.overage == "hard-stop"
 
 
-def _next_plan(waiting: tuple[datetime, Place], *, glance: Glance) -> Sentence:
-    at, place = waiting
+def _next_plan(waiting: list[tuple[datetime, Place]], *, glance: Glance, labels: Labels) -> Sentence:
+    at, place = min(waiting, key=lambda pair: pair[0])
     return (
         Segment(text="; next plan back not before "),
         *moment_segments(glance.until(at)),
-        Segment(text=f": {place.connection_id}."),
+        Segment(text=": "),
+        name_segment(provider=place.provider, connection_id=place.connection_id, labels=labels),
+        Segment(text="."),
     )
 
 

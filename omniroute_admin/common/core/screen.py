@@ -63,12 +63,17 @@ class StateWord(msgspec.Struct, frozen=True):
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A piece of a sentence: its text and how it is set: ``, `strong`, `code`, `serving`, `clock` or `tick`."""
+    """A piece of a sentence: its text and how it is set.
+
+    `kind` is ``, `strong`, `code`, `serving`, `clock`, `tick`, `label` or `short`; of the last two `whole` is the name
+    in full.
+    """
 
     text: str
     kind: str = ""
     iso: str = ""
     tick: str = ""
+    whole: str = ""
 
 
 def text_of(segments: tuple[Segment, ...]) -> str:

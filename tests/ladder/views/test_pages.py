@@ -17,12 +17,12 @@ from django.views.defaults import permission_denied, server_error
 
 from billing_catalog.models import ModelPrice
 from ladder.core.ids import POOL_IDS
-from ladder.models import Connection
+from ladder.models import Connection, LadderSettings
 from ladder.templatetags.console import NAVIGATION
 from omniroute_admin.common import clock
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
-from tests.factories import ModelPriceFactory
+from tests.factories import CooldownFactory, ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
@@ -166,9 +166,58 @@ def test_a_page_past_the_end_shows_the_last_one(operator: Client, fleet: None) -
     assert 'id="page-next"' not in html
 
 
+def test_a_rung_that_is_not_on_the_page_is_reached_by_its_filter(operator: Client, fleet: None) -> None:
+    html = operator.get("/").content.decode()
+    assert 'id="step-cheap" href="#rung-cheap"' in html
+    html = operator.get("/?rung=subscription&pool=auto/best-free").content.decode()
+    assert 'id="step-subscription" href="#rung-subscription"' in html
+    assert 'id="step-cheap" href="/?rung=cheap&amp;pool=auto%2Fbest-free#h-conns"' in html
+
+
+def test_a_reentry_below_the_exit_is_told_as_what_it_counts(operator: Client, fleet: None) -> None:
+    """Q4: the floor is max(re-entry, exit)."""
+    with deciding_write():
+        LadderSettings.objects.update(reentry_min_remaining_percent=1)
+    assert "exit 2 %, re-entry 1 % counts as 2 %, the exit cutoff" in operator.get("/").content.decode()
+
+
+def test_an_empty_installation_says_so_in_sentence_and_title(operator: Client) -> None:
+    html = operator.get("/").content.decode()
+    assert "<title>No connection stored · Ladder</title>" in html
+    assert "no connection is stored. There is no candidate." in html
+    assert "manage.py import_omniroute" in html.split('id="r-now"')[1].split('id="live"')[0]
+
+
+def test_a_label_that_only_repeats_the_id_is_not_shown(operator: Client, fleet: None) -> None:
+    with deciding_write():
+        Connection.objects.filter(connection_id="ds-api").update(label="deepseek ds-api")
+        Connection.objects.filter(connection_id="kiro-1").update(label="night shift")
+    html = operator.get("/").content.decode()
+    assert "deepseek ds-api" not in html
+    assert '<div class="why label">night shift</div>' in html
+    assert '<span title="kiro/kiro-1">night shift</span>' in html
+
+
+def test_cooldowns_of_one_model_and_of_all_are_read_apart(operator: Client, fleet: None) -> None:
+    """C3."""
+    until = clock.now() + timedelta(hours=5)
+    with deciding_write():
+        row = Connection.objects.get(connection_id="claude-alt")
+        for cause, model in (("rate_limit", "claude-haiku-4-5"), ("ban", "claude-sonnet-4-5")):
+            CooldownFactory(connection=row, cause=cause, model=model, effective_until=until, asked_until=until)
+    html = operator.get("/").content.decode()
+    told = (
+        "quota: asked until",
+        "rate_limit for claude-haiku-4-5 only: until",
+        "ban for claude-sonnet-4-5 only",
+    )
+    assert [words in html for words in told] == [True] * 3
+
+
 def test_counts_beside_a_filter_ignore_that_filter_and_mind_the_others(operator: Client, fleet: None) -> None:
     html = operator.get("/?state=usable&provider=claude").content.decode()
-    counts = dict(re.findall(r'value="([\w-]+)"(?: checked)?><span>(?:<svg.*?</svg>)?[\w -]+ <b>(\d+)</b>', html))
+    chips = html.split('id="r-chips"')[1].split("</form>")[0]
+    counts = dict(re.findall(r'<input [^>]*value="([\w-]+)".*? <b>(\d+)</b>', chips))
     assert counts["cooldown"] == "1"
     assert counts["devin-desktop"] == "1"
     assert counts["exhausted"] == "0"

@@ -13,6 +13,7 @@ from ladder.core.occupancy import BudgetView, Occupancy, Place, PoolLine, RungOc
 from ladder.core.values import Accounting, Empty, LadderSettings, Rung
 from ladder.selectors.screen import ActingCooldown
 from ladder.views.presenting.money import budget_words
+from ladder.views.presenting.names import name_segment, own_labels
 from ladder.views.presenting.places import Around, place_row
 from ladder.views.presenting.rungs import steps
 from ladder.views.presenting.sentence import exhausted_rungs, headline
@@ -139,10 +140,23 @@ def test_an_empty_plan_without_a_known_return_promises_none() -> None:
 
 
 def test_a_ladder_without_candidates_promises_no_return() -> None:
-    occupancy = an_occupancy()
+    occupancy = an_occupancy(a_place(state="off", code="no_models"))
     pools = tuple(msgspec.structs.replace(line, empty=Empty("no_candidates", "", None)) for line in occupancy.pools)
     said = headline(occupancy=msgspec.structs.replace(occupancy, pools=pools), glance=GLANCE)
     assert text_of(said.thrifty).startswith("auto/thrifty is empty: it has no candidates.")
+
+
+def test_an_installation_without_connections_says_how_to_begin() -> None:
+    """P3: the words are those of the API's answer."""
+    occupancy = an_occupancy()
+    pools = tuple(
+        msgspec.structs.replace(line, empty=Empty("no_candidates", "There is no candidate. Store connections.", None))
+        for line in occupancy.pools
+    )
+    said = headline(occupancy=msgspec.structs.replace(occupancy, pools=pools), glance=GLANCE)
+    assert text_of(said.thrifty) == (
+        "auto/thrifty is empty: no connection is stored. There is no candidate. Store connections."
+    )
 
 
 def test_nothing_serving_is_told_as_empty() -> None:
@@ -162,6 +176,37 @@ def test_the_next_plan_back_is_named() -> None:
     waiting = a_place(connection_id="c2", state="cooldown", code="cooldown", returns_at=NOW + timedelta(minutes=17))
     said = headline(occupancy=an_occupancy(a_place(), waiting, serving="subscription", plan_pairs=1), glance=GLANCE)
     assert text_of(said.subscription).endswith("; next plan back not before 10:29 (in 17 min): c2.")
+
+
+UUID = "c94807a0-4990-4200-b3bb-a91bbe37892c"
+
+
+@pytest.mark.parametrize(
+    ("label", "said", "whole"),
+    [
+        ("", "c94807a0…", UUID),
+        ("work seat", "work seat", f"claude/{UUID}"),
+        ("w" * 90, "w" * 39 + "…", f"claude/{UUID}"),
+        ("claude c94807a0…892c", "c94807a0…", UUID),
+        (UUID, "c94807a0…", UUID),
+    ],
+)
+def test_a_sentence_names_a_connection_by_its_label_else_by_a_short_id(label: str, said: str, whole: str) -> None:
+    labels = own_labels({("claude", UUID): label})
+    back = NOW + timedelta(minutes=17)
+    waiting = a_place(connection_id=UUID, state="cooldown", code="cooldown", returns_at=back)
+    occupancy = an_occupancy(a_place(), waiting, serving="subscription", plan_pairs=1)
+    sentence = headline(occupancy=occupancy, glance=GLANCE, labels=labels).subscription
+    assert text_of(sentence).endswith(f"(in 17 min): {said}.")
+    around = msgspec.structs.replace(AROUND, labels=labels)
+    lines = steps(occupancy=occupancy, around=around)[-1].lines
+    assert text_of(lines[-1]) == f"{said} back not before 10:29 (in 17 min)"
+    assert [each.whole for each in (*sentence, *lines[-1]) if each.whole] == [whole, whole]
+    assert row(waiting, around=around).label == ("" if said == "c94807a0…" else label)
+
+
+def test_a_short_id_is_said_whole() -> None:
+    assert name_segment(provider="claude", connection_id="claude-main", labels={}).text == "claude-main"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +255,16 @@ def test_a_stale_number_is_told_as_what_it_was() -> None:
     assert told.why == "older than 180 s: tried by thrifty, out of subscription"
 
 
+def test_a_stale_window_of_one_model_looks_stale_though_others_are_not_measured() -> None:
+    """SPEC 5: stale looks different from low, also where the place itself is unverified."""
+    old = a_window("40", verdict="unverified", model="opus", observed_at=NOW - timedelta(hours=3))
+    told = row(a_place(state="unverified", code="quota_unverified", window=old))
+    assert (told.left, told.bar.kind, told.age_is_old) == ("was 40 % left", "stale", True)
+    fresh = a_window("40", verdict="exhausted", observed_at=NOW - timedelta(hours=3))
+    told = row(a_place(state="exhausted", code="quota_exhausted", window=fresh))
+    assert (told.left, told.bar.kind, told.age_is_old) == ("40 % left", "solid", False)
+
+
 def test_a_low_number_is_told_as_what_it_is() -> None:
     told = row(a_place(state="held", code="held_for_reentry", window=a_window("4", verdict="held"), detail="why"))
     assert (told.left, told.bar.kind, told.bar.width, told.why) == ("4 % left", "solid", "4", "why")
@@ -242,7 +297,22 @@ def test_a_paid_rung_shows_its_budget_and_asks_no_quota() -> None:
     """Q: quota is asked on rungs 0 to 2 only."""
     told = row(a_place(Rung.CHEAP), budget=a_budget("5", spent="3.65", held="0.15"))
     assert (told.window, told.left, told.age, told.bar) == ("rung budget", "$1.20 left", None, None)
-    assert told.returns.clock == "Mon 00:00"
+    assert (told.returns.clock, told.returns_zone) == ("Mon 00:00", "Europe/Berlin")
+
+
+def test_the_end_of_a_budget_names_its_zone_wherever_it_is_told() -> None:
+    """M3: also where pages show another zone."""
+    tokyo = msgspec.structs.replace(AROUND, glance=Glance(now=NOW, zone=ZoneInfo("Asia/Tokyo")))
+    spent = a_budget("5", spent="5")
+    place = a_place(Rung.CHEAP, "exhausted", code="budget_spent", returns_at=MIDNIGHT)
+    told = row(place, budget=spent, around=tokyo)
+    assert (told.returns.clock, told.returns_zone) == ("Mon 00:00", "Europe/Berlin")
+    resting = a_place(Rung.CHEAP, "cooldown", code="cooldown", returns_at=NOW + timedelta(minutes=17))
+    told = row(resting, budget=spent, around=tokyo)
+    assert (told.returns.clock, told.returns_zone) == ("17:29", "")
+    occupancy = an_occupancy(place, budgets={Rung.CHEAP: spent})
+    lines = steps(occupancy=occupancy, around=tokyo)[1].lines
+    assert [text_of(line) for line in lines] == ["$0.00 left of $5.00 · until Mon 00:00 Europe/Berlin"]
 
 
 def test_the_marks_of_a_bar_are_the_window_s_own_cutoff_and_the_floor() -> None:
@@ -254,14 +324,36 @@ def test_the_marks_of_a_bar_are_the_window_s_own_cutoff_and_the_floor() -> None:
 def test_a_cooldown_shows_both_instants_and_who_set_it() -> None:
     """C2."""
     cooldown = ActingCooldown("quota", NOW + timedelta(hours=3), NOW + timedelta(minutes=17), "router-1")
-    around = Around(settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): cooldown})
+    around = Around(settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): (cooldown,)})
     told = row(a_place(state="cooldown", code="cooldown"), around=around)
     assert told.why == "quota: asked until 13:12, clamped to 10:29, set by router-1"
 
 
+def acting(*cooldowns: ActingCooldown) -> Around:
+    return msgspec.structs.replace(AROUND, cooldowns={("claude", "c1"): cooldowns})
+
+
+def test_of_mixed_cooldowns_each_is_told_with_its_own_end() -> None:
+    """C3: one per model or for all; that of every model acts on both places, the other on its model only."""
+    soon, later = NOW + timedelta(minutes=17), NOW + timedelta(hours=3)
+    whole = ActingCooldown("quota", soon, soon, "")
+    longer = ActingCooldown("rate_limit", later, later, "", "opus")
+    shorter = ActingCooldown("rate_limit", NOW + timedelta(minutes=5), NOW + timedelta(minutes=5), "", "haiku")
+    around = acting(whole, shorter, longer)
+    for rung in (Rung.CHEAP, Rung.PREMIUM):
+        told = row(a_place(rung, "cooldown", code="cooldown"), budget=a_budget(None), around=around)
+        assert told.why == "quota: until 10:29 · rate_limit for opus only: until 13:12"
+    assert row(a_place(), around=acting(longer)).why == "rate_limit for opus only: until 13:12"
+    many = acting(*(ActingCooldown("ban", None, None, "", f"m{n}") for n in range(5)))
+    assert row(a_place(state="cooldown", code="cooldown"), around=many).why == (
+        "ban for m0 only: until cleared · ban for m1 only: until cleared · ban for m2 only: until cleared"
+        " · and 2 models more"
+    )
+
+
 def test_a_cooldown_without_an_end_lasts_until_cleared() -> None:
     around = Around(
-        settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): ActingCooldown("ban", None, None, "")}
+        settings=LadderSettings(), glance=GLANCE, cooldowns={("claude", "c1"): (ActingCooldown("ban", None, None, ""),)}
     )
     assert row(a_place(state="cooldown", code="cooldown"), around=around).why == "ban: until cleared"
 
@@ -275,12 +367,12 @@ def test_a_rung_is_exhausted_only_where_nobody_on_it_would_be_tried() -> None:
 
 
 def test_the_ladder_is_drawn_from_the_top_with_rung_0_at_the_foot() -> None:
-    drawn = steps(occupancy=an_occupancy(), settings=LadderSettings(), glance=GLANCE)
+    drawn = steps(occupancy=an_occupancy(), around=AROUND)
     assert [step.rung_index for step in drawn] == [4, 3, 2, 1, 0]
 
 
 def test_many_places_are_counted_by_state_on_the_strip() -> None:
     places = [a_place(connection_id=f"c{n}") for n in range(20)] + [a_place(connection_id="d", state="held")]
-    foot = steps(occupancy=an_occupancy(*places), settings=LadderSettings(), glance=GLANCE)[-1]
+    foot = steps(occupancy=an_occupancy(*places), around=AROUND)[-1]
     assert foot.strip_is_counts
     assert [(item.state.key, item.count) for item in foot.strip] == [("usable", 20), ("held", 1)]
