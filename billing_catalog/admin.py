@@ -162,6 +162,10 @@ class ModelPriceAdmin(ServiceAdmin):
         "effective_to",
     )
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what a new price begins with: it acts from now on."""
+        return {"effective_from": clock.now(), **super().get_changeform_initial_data(request)}
+
     def get_readonly_fields(self, request: HttpRequest, obj: ModelPrice | None = None) -> tuple[str, ...]:
         """Return what cannot change once a price is made: what it says, and from when."""
         return tuple(name for name in self.written if name not in {"rank", "effective_to"}) if obj else ()

@@ -10,6 +10,7 @@ class BillingCatalogConfig(AppConfig):
     """Configure the billing catalogue."""
 
     name = "billing_catalog"
+    verbose_name = "Billing catalogue"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -1,5 +1,6 @@
 """The admin of keys and of periodic processes."""
 
+import secrets
 from typing import Any
 
 from django import forms
@@ -11,13 +12,21 @@ from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
+from omniroute_admin.common.errors import Conflict
 from omniroute_admin.common.models import ApiKey, Heartbeat
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.services.keys import create_key, revoke_key
 
+SENT_KEY_FORMS = "sent_key_forms"
+"""Of which forms a session has made its keys; names of forms, nothing of the keys."""
+
+_FORMS_KEPT = 50
+
 
 class KeyForm(ReasonForm):
-    """What is asked of a new key."""
+    """What is asked of a new key. A form has a name of its own, so that sent again it makes no second key."""
+
+    form_name = forms.CharField(widget=forms.HiddenInput, max_length=64, initial=lambda: secrets.token_urlsafe(16))
 
     scopes = forms.MultipleChoiceField(
         choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, help_text="What it may do."
@@ -64,7 +73,7 @@ class ApiKeyAdmin(DecidingAdmin):
     date_hierarchy = "created_at"
     actions = ["revoke"]
     form = KeyForm
-    fields = ["name", "scopes", "expires_at"]
+    fields = ["name", "scopes", "expires_at", "form_name"]
 
     @admin.display(description="scopes")
     def what_it_may(self, key: ApiKey) -> str:
@@ -88,14 +97,24 @@ class ApiKeyAdmin(DecidingAdmin):
         return False
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        """Make the key; its text waits on the request for the one page that shows it."""
+        """Make the key; its text waits on the request for the one page that shows it.
+
+        Raises:
+            Conflict: this form was sent before.
+        """
+        sent = _sent_before(request, form_name=form.cleaned_data["form_name"])
         values = {name: form.cleaned_data[name] for name in ("name", "scopes", "expires_at")}
         key, secret = create_key(**values, **change_of(request))
         obj.__dict__.update(key.__dict__)
+        request.session[SENT_KEY_FORMS] = [*sent, form.cleaned_data["form_name"]][-_FORMS_KEPT:]
+        request.session.save()
         request.made_secret = secret  # type: ignore[attr-defined]
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
-        """Show the key's text, this once: it is neither stored nor sent through a cookie."""
+        """Show the key's text, this once: it is neither stored nor sent through a cookie.
+
+        The page answers the form itself, as an address of its own would have to keep the text until it is asked for.
+        """
         context = {
             **self.admin_site.each_context(request),
             "title": "Key made",
@@ -116,6 +135,20 @@ class ApiKeyAdmin(DecidingAdmin):
             return
         count = len([revoke_key(key=key, **by) for key in queryset.filter(revoked_at=None)])
         messages.success(request, f"Revoked: {count}. They are refused from now on.")
+
+
+def _sent_before(request: HttpRequest, *, form_name: str) -> list[str]:
+    """Return the forms sent before, as the session is stored now: another request may have written to it.
+
+    Raises:
+        Conflict: this form is among them.
+    """
+    sent: list[str] = type(request.session)(request.session.session_key).get(SENT_KEY_FORMS, [])
+    if form_name in sent:
+        raise Conflict(
+            "This form was sent before; its key was made and shown then. Fill in a new form for another key."
+        )
+    return sent
 
 
 @admin.register(Heartbeat)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypedDict
 
 from django import forms
@@ -12,8 +13,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse
 from simple_history.admin import SimpleHistoryAdmin
+from simple_history.template_utils import HistoricalRecordContextHelper
 
 from omniroute_admin.common import clock
+from omniroute_admin.common.core.numbers import decimal_text
 from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
@@ -41,6 +44,16 @@ class ReasonActionForm(ActionForm):
     change_reason = forms.CharField(label="Why:", max_length=LONGEST_REASON, required=False)
 
 
+class PlainContext(HistoricalRecordContextHelper):
+    """Old and new values in a history, as people read them."""
+
+    def prepare_delta_change_value(self, change: Any, value: Any) -> Any:
+        """Return a number without zeros at its end and without an exponent; nothing is a word."""
+        if value is None:
+            return "none"
+        return decimal_text(value) if isinstance(value, Decimal) else super().prepare_delta_change_value(change, value)
+
+
 def change_of(request: HttpRequest) -> Change:
     """Return who changes something with this request, why and when, as services take it (`**change_of(request)`)."""
     reason = request.POST.get(REASON, "").strip()[:LONGEST_REASON]
@@ -57,10 +70,13 @@ class DecidingAdmin(SimpleHistoryAdmin):
 
     form = ReasonForm
     action_form = ReasonActionForm
-    history_list_display = ["history_actor"]
     delete_confirmation_template = "admin/deciding/delete_confirmation.html"
     delete_selected_confirmation_template = "admin/deciding/delete_selected_confirmation.html"
     save_on_top = False
+
+    def get_historical_record_context_helper(self, request: HttpRequest, historical_record: Any) -> PlainContext:
+        """Return what tells the changes of a record."""
+        return PlainContext(self.model, historical_record)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields, the reason last; without it where nothing can be changed."""

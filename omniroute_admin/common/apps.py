@@ -11,6 +11,7 @@ class CommonConfig(AppConfig):
 
     name = "omniroute_admin.common"
     label = "common"
+    verbose_name = "Access"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

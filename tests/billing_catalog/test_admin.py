@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -168,3 +169,9 @@ def test_prices_are_filtered_by_whether_they_act_now(boss: Client) -> None:
     for word, row in (("now", acting), ("ended", ended), ("planned", planned)):
         found = boss.get(f"{ROOT}/modelprice/?period={word}").context["cl"].result_list
         assert [price.pk for price in found] == [row.pk]
+
+
+def test_a_new_price_begins_now_where_nothing_else_is_said(boss: Client) -> None:
+    with time_machine.travel(NOW, tick=False):
+        form = boss.get(f"{ROOT}/modelprice/add/").context["adminform"].form
+        assert form.get_initial_for_field(form.fields["effective_from"], "effective_from") == NOW

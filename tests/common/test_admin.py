@@ -1,6 +1,8 @@
 """SPEC 3: every write through the admin moves the revision and says who, when and why; a key is shown once."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,12 +15,13 @@ from django.urls import path, reverse
 from billing_catalog.models import FreeProvider
 from omniroute_admin.common.admin_base import DecidingAdmin, change_of
 from omniroute_admin.common.errors import BadRequest, field
-from omniroute_admin.common.history import Actor
+from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.models import ApiKey, Heartbeat
 from omniroute_admin.common.selectors.keys import live_key
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.keys import create_key, revoke_key
 from omniroute_admin.urls import urlpatterns as product_urls
+from tests.factories import ModelPriceFactory
 
 NOW = datetime(2026, 8, 22, 12, tzinfo=UTC)
 site = AdminSite(name="deciding")
@@ -86,6 +89,28 @@ def test_looking_moves_nothing(boss: Client) -> None:
     assert current_revision() == before
 
 
+def test_a_history_names_each_change_once_and_numbers_as_people_write_them(boss: Client) -> None:
+    row = ModelPriceFactory(input_usd_per_million=Decimal("3.00000000"), rank=None)
+    stamp(instance=row, actor=Actor(name="a key"), reason="r" * 4000, now=datetime(2100, 1, 1, tzinfo=UTC))
+    row.input_usd_per_million, row.rank = Decimal("0E-8"), 4
+    row.save()
+    row.input_usd_per_million = Decimal("0.5000")
+    row.save()
+    text = boss.get(reverse("admin:billing_catalog_modelprice_history", args=[row.pk])).content.decode()
+    assert "history_actor" not in text
+    assert text.count(">a key<") == 2
+    assert "3 → 0<" in text
+    assert "0 → 0.5<" in text
+    assert "none → 4<" in text
+
+
+def test_every_group_of_the_admin_has_a_heading_in_words(boss: Client) -> None:
+    text = boss.get(reverse("admin:index")).content.decode()
+    headings = re.findall(r'class="section"[^>]*>\s*(.*?)\s*</a>', text)
+    assert {"Access", "Billing catalogue", "Ladder"} <= set(headings)
+    assert not any("_" in heading or heading == "Common" for heading in headings)
+
+
 def test_what_a_service_refuses_is_a_message_and_nothing_is_written(boss: Client) -> None:
     before = current_revision()
     bad = {"provider": "codex", "reason": "refuse this", "change_reason": "why"}
@@ -135,7 +160,7 @@ def test_a_key_made_in_the_admin_is_shown_once_and_works(boss: Client) -> None:
     response = boss.post(
         address,
         {"name": "router", "scopes": ["pools:read", "metrics:read"], "expires_at_0": "", "expires_at_1": "",
-         "change_reason": "new router"},
+         "change_reason": "new router", "form_name": "a form"},
     )  # fmt: skip
     secret = response.context["secret"]
     assert response.status_code == 200
@@ -159,11 +184,28 @@ def test_a_key_made_in_the_admin_is_shown_once_and_works(boss: Client) -> None:
     assert secret not in str(boss.cookies) + repr(list(LogEntry.objects.values())) + repr(dict(boss.session))
 
 
+def test_a_form_for_a_key_sent_twice_makes_one_key(boss: Client) -> None:
+    address = reverse("admin:common_apikey_add")
+    names = [re.findall(r'name="form_name" value="([\w-]+)"', boss.get(address).content.decode()) for _ in range(2)]
+    assert len(names[0]) == len(names[1]) == 1
+    assert names[0] != names[1]
+    values = {"name": "router", "scopes": ["pools:read"], "change_reason": "x", "form_name": names[0][0]}
+    assert "secret" in boss.post(address, values).context
+    before = current_revision()
+    again = boss.post(address, values, follow=True)
+    assert "This form was sent before" in again.content.decode()
+    assert (ApiKey.objects.count(), current_revision()) == (1, before)
+    assert "secret" in boss.post(address, {**values, "form_name": names[1][0]}).context
+    assert ApiKey.objects.count() == 2
+    assert "form_name" in boss.post(address, values | {"form_name": ""}).context["adminform"].form.errors
+
+
 def test_bad_values_of_a_new_key_are_shown_and_none_is_made(boss: Client) -> None:
     address = reverse("admin:common_apikey_add")
     past = {"expires_at_0": "2001-01-01", "expires_at_1": "00:00:00"}
-    boss.post(address, {"name": "r", "scopes": ["nope"], "change_reason": "x"})
-    response = boss.post(address, {"name": "r", "scopes": ["pools:read"], "change_reason": "x"} | past, follow=True)
+    given = {"name": "r", "change_reason": "x", "form_name": "a form"}
+    boss.post(address, given | {"scopes": ["nope"]})
+    response = boss.post(address, given | {"scopes": ["pools:read"]} | past, follow=True)
     assert "passed already" in response.content.decode()
     assert not ApiKey.objects.exists()
 
