@@ -16,6 +16,7 @@ DATABASE_SCHEMES = {"sqlite", "postgres", "postgresql"}
 BROKER_SCHEMES = {"filesystem", "redis", "rediss", "redis+socket", "amqp", "amqps"}
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+_SQLITE_HEAD = b"SQLite format 3\x00"
 _SQLITE_OPTIONS = {
     # Without IMMEDIATE a transaction that reads first and writes later fails at once beside another writer.
     "transaction_mode": "IMMEDIATE",
@@ -104,6 +105,9 @@ class Environment:
         scheme = url.partition(":")[0]
         if scheme not in DATABASE_SCHEMES:
             raise _refusal(name, "its scheme is unknown", "begin with sqlite:/// or postgres://")
+        if scheme == "sqlite" and not url.removeprefix("sqlite:").strip("/"):
+            # The library reads this as "in memory": nothing would be kept, and no two processes would see the same.
+            raise _refusal(name, "it names no file", "write sqlite:////path/to/file, or leave it out")
         try:
             entry = database_from_url(url)
         except (ValueError, LookupError):
@@ -111,7 +115,7 @@ class Environment:
         if not entry["NAME"]:
             raise _refusal(name, "it names no database", "end with the name of a database or the path of a file")
         if scheme == "sqlite" and entry["NAME"] != ":memory:":
-            usable_folder(Path(entry["NAME"]).absolute().parent, name)
+            _sqlite_file(Path(entry["NAME"]).absolute(), name)
         return entry
 
     def broker(self, name: str) -> str:
@@ -129,6 +133,21 @@ class Environment:
             remedy = "give a longer random text, or none: then one is made and kept in VAR_DIR"
             raise _refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)
         return key
+
+
+def _sqlite_file(file: Path, name: str) -> None:
+    """Prove that a database can be kept there: nothing yet, or what begins as every SQLite file does."""
+    usable_folder(file.parent, name)
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_SQLITE_HEAD))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problem = f"{file} cannot be read ({error.strerror})"
+        raise _refusal(name, problem, "name a file that the user who runs this may read and write") from None
+    if head not in {b"", _SQLITE_HEAD}:
+        raise _refusal(name, f"{file} is no SQLite database", "name another file, or move this one away")
 
 
 def database_from_url(url: str) -> dict[str, Any]:
@@ -169,9 +188,13 @@ def _kept_secret(file: Path) -> str:
     try:
         if file.stat().st_mode & 0o077:
             raise _refusal("VAR_DIR", f"others may read {file}", f"run: chmod 600 {file}")
-        return file.read_text(encoding="ascii").strip()
+        kept = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise _refusal("VAR_DIR", f"{file} cannot be read", "give it to the user who runs this, or remove it") from None
+    if len(kept) < SECRET_KEY_LENGTH:
+        problem = f"{file} holds {'nothing' if not kept else f'fewer than {SECRET_KEY_LENGTH} characters'}"
+        raise _refusal("VAR_DIR", problem, "remove that file, and a new key is made; everybody signs in again")
+    return kept
 
 
 def _keep(file: Path, secret: str) -> None:

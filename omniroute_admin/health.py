@@ -6,7 +6,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from omniroute_admin.common.clock import now
-from omniroute_admin.selectors.health import periodic_work, unapplied_migrations
+from omniroute_admin.selectors.health import PeriodicState, periodic_work, unapplied_migrations
+
+STARTED_AT = now()
+"""When this process was started: the web server loads every view before its first request."""
 
 
 @never_cache
@@ -27,10 +30,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
         missing = unapplied_migrations()
         if missing:
             return _not_ready("migrations_missing", f"run manage.py migrate: {len(missing)} to apply")
-        work = periodic_work(now=now())
+        work = periodic_work(now=now(), started_at=STARTED_AT)
     except Error:
         return _not_ready("database_unreachable", "the database does not answer")
-    beat = {"last_beat_at": work.last_beat_at, "is_late": work.is_late}
+    is_late = work.state is PeriodicState.LATE
+    beat = {"last_beat_at": work.last_beat_at, "is_late": is_late, "state": work.state}
     return JsonResponse({"status": "ready", "periodic_work": beat})
 
 

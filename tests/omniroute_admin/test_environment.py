@@ -34,6 +34,8 @@ GOOD_KEY = "k" * 25 + "0123456789" * 3
         ("DATABASE_URL", "mysql://u:hidden@h/n", lambda env: env.database("DATABASE_URL", "")),
         ("DATABASE_URL", "no address, hidden", lambda env: env.database("DATABASE_URL", "")),
         ("DATABASE_URL", "postgres://u:hidden@h:port/n", lambda env: env.database("DATABASE_URL", "")),
+        ("DATABASE_URL", "sqlite:///", lambda env: env.database("DATABASE_URL", "")),
+        ("DATABASE_URL", "sqlite://", lambda env: env.database("DATABASE_URL", "")),
         ("DATABASE_URL", "postgres://u:hidden@h", lambda env: env.database("DATABASE_URL", "")),
         ("CELERY_BROKER_URL", "sqs://hidden", lambda env: env.broker("CELERY_BROKER_URL")),
         ("CELERY_BROKER_URL", "hidden", lambda env: env.broker("CELERY_BROKER_URL")),
@@ -82,6 +84,29 @@ def test_a_database_folder_that_cannot_be_written_is_named(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL: the folder .*file/sub cannot be written"):
         Environment({}).database("DATABASE_URL", f"sqlite:///{tmp_path / 'file' / 'sub' / 'x.sqlite3'}")
+
+
+def test_a_file_that_is_no_sqlite_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("milk, bread, and a long list of other things to buy")
+    done = manage("migrate", DATABASE_URL=f"sqlite:///{file}")
+    assert done.returncode == 1
+    assert f"DATABASE_URL: {file} is no SQLite database" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert file.read_text().startswith("milk")
+
+
+def test_an_empty_file_is_a_database_to_be(tmp_path: Path) -> None:
+    (tmp_path / "new.sqlite3").touch()
+    assert Environment({}).database("DATABASE_URL", f"sqlite:///{tmp_path / 'new.sqlite3'}")
+
+
+@pytest.mark.parametrize(("kept", "said"), [("", "holds nothing"), ("short", "holds fewer than 50 characters")])
+def test_a_kept_secret_key_that_is_no_key_names_its_file(tmp_path: Path, kept: str, said: str) -> None:
+    (tmp_path / "secret_key").write_text(kept)
+    (tmp_path / "secret_key").chmod(0o600)
+    with pytest.raises(ImproperlyConfigured, match=rf"VAR_DIR: .*/secret_key {said}; remove that file"):
+        Environment({}).secret_key("SECRET_KEY", tmp_path)
 
 
 def test_a_secret_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:

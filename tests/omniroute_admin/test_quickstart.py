@@ -53,7 +53,8 @@ def test_a_second_run_keeps_everything_and_prints_no_secret() -> None:
     facts = BillingEntry.objects.count(), ModelPrice.objects.count()
     text = prepare()
     assert "shown once" not in text
-    assert '"Authorization: Bearer $KEY"' in text
+    assert "http://" not in text
+    assert "Prepared. Without --no-serve this command serves it." in text
     assert kept == [
         *get_user_model().objects.values_list("pk", "password"),
         *ApiKey.objects.values_list("pk", "secret_hash"),
@@ -90,6 +91,8 @@ def test_a_taken_port_is_named_before_anything_is_changed(tmp_path: Path) -> Non
     [
         (["--port", "65536"], "a port is a number from 1 to 65535"),
         (["--port", "0"], "a port is a number from 1 to 65535"),
+        (["--workers", "0"], "--workers 0: give a number from 1 to 64."),
+        (["--workers", "65"], "--workers 65: give a number from 1 to 64."),
         (["--host", "192.0.2.1", "--port", "28000"], "Cannot serve on 192.0.2.1, port 28000"),
     ],
 )
@@ -107,6 +110,17 @@ def test_a_database_that_does_not_answer_is_one_sentence() -> None:
     assert "The database cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
     assert "hidden" not in done.stderr
+
+
+def test_a_folder_for_static_files_that_cannot_be_written_is_named_before_anything_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = manage(
+        "quickstart", "--no-serve", VAR_DIR=str(tmp_path / "var"), DATABASE_URL="", STATIC_ROOT=str(tmp_path / "file/x")
+    )
+    assert done.returncode == 1
+    assert f"STATIC_ROOT: the folder {tmp_path}/file/x cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "var" / "omniroute_admin.sqlite3").exists()
 
 
 def fetch(url: str, key: str = "") -> Any:

@@ -5,23 +5,27 @@ import os
 import secrets
 import socket
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connections
+from django.db import DatabaseError, connections
 
 from ladder.selectors.demo import read_demo_state
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.services.keys import create_key
+from omniroute_admin.environment import usable_folder
 from omniroute_admin.programs import child_environment, programs_to_run
 from omniroute_admin.supervisor import Supervisor
 
 ROUTER_SCOPES = ["pools:read", "telemetry:write"]
 OPERATOR = "operator"
+MOST_WORKERS = 64
 
 
 class Command(BaseCommand):
@@ -38,7 +42,8 @@ class Command(BaseCommand):
         """Add the options."""
         parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: this machine only)")
         parser.add_argument("--port", type=int, default=8000, help="port to serve on (default 8000)")
-        parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="web processes (default: cores)")
+        cores = min(os.cpu_count() or 1, MOST_WORKERS)
+        parser.add_argument("--workers", type=int, default=cores, help=f"web processes, 1 to {MOST_WORKERS} (cores)")
         parser.add_argument("--demo", action="store_true", help="add a small simulated fleet whose readings move")
         parser.add_argument("--no-serve", action="store_true", help="prepare only")
 
@@ -46,24 +51,28 @@ class Command(BaseCommand):
         """Prepare, say where everything is, serve.
 
         Raises:
-            CommandError: the port is no port or is taken, or the database cannot be reached.
+            CommandError: the port is no port or is taken, the number of workers is none, the database cannot be
+                reached or is none, or the folder of the static files cannot be written.
         """
         serves = not options["no_serve"]
+        if not 1 <= options["workers"] <= MOST_WORKERS:
+            raise CommandError(f"--workers {options['workers']}: give a number from 1 to {MOST_WORKERS}.")
         if serves:
             refuse_unusable_port(host=options["host"], port=options["port"])
         try:
             key = self._prepare(demo=options["demo"])
-        except OperationalError as error:
+        except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from None
         self._greet(host=options["host"], port=options["port"], key=key, serves=serves)
         if serves:
             connections.close_all()
-            programs = programs_to_run(host=options["host"], port=options["port"], workers=max(1, options["workers"]))
+            programs = programs_to_run(host=options["host"], port=options["port"], workers=options["workers"])
             Supervisor(programs=programs, environment=child_environment(), say=self._say).run()
             self._say("everything has ended")
 
     def _prepare(self, *, demo: bool) -> str | None:
         """Do what is not done yet; return the new router key, if one was made."""
+        usable_folder(Path(settings.STATIC_ROOT), "STATIC_ROOT")
         call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
         call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
         # The account is made last, so that a first run that was cut short is a first run again.
@@ -99,19 +108,20 @@ class Command(BaseCommand):
         return secret
 
     def _greet(self, *, host: str, port: int, key: str | None, serves: bool) -> None:
-        address = base_url(host=host, port=port)
         if key is None:
             self.stdout.write("There is a key already; manage.py create_key makes another.")
-        self.stdout.write(f"Ladder:  {address}/   API: {address}/api/docs/")
-        self.stdout.write(
-            f'Try:     curl -H "Authorization: Bearer {key or "$KEY"}" {address}/api/v1/pools/auto/thrifty'
-        )
+        if serves:
+            address = base_url(host=host, port=port)
+            self.stdout.write(f"Ladder:  {address}/   API: {address}/api/docs/")
+            self.stdout.write(
+                f'Try:     curl -H "Authorization: Bearer {key or "$KEY"}" {address}/api/v1/pools/auto/thrifty'
+            )
         if read_demo_state().connections:
             self.stdout.write(
                 "Demo:    the connections labelled demo: are simulated; python manage.py demo --stop removes them"
             )
-        if serves:
-            self.stdout.write("Ctrl-C ends everything.")
+        last = "Ctrl-C ends everything." if serves else "Prepared. Without --no-serve this command serves it."
+        self.stdout.write(last)
         self.stdout.flush()
 
     def _say(self, line: str) -> None:
