@@ -5,6 +5,7 @@ from decimal import Decimal
 import msgspec
 
 from ladder.core.occupancy import BudgetView
+from ladder.core.values import Accounting
 from ladder.views.presenting.values import Bar
 from omniroute_admin.common.core.screen import Glance, Moment
 from omniroute_admin.common.core.words import money_text
@@ -16,7 +17,8 @@ class BudgetWords(msgspec.Struct, frozen=True):
     """A budget as a screen tells it.
 
     `kind` is `off`, `unlimited`, `spent` or `left`; `left` the amount in words; `of` the whole amount; `until` the end
-    of its window, told in the budget's own zone; `whole` all of it in one line.
+    of its window, told in the budget's own zone; `notes` what is on hold and how well the spend is known; `whole` all
+    of it in one line.
     """
 
     kind: str
@@ -26,16 +28,30 @@ class BudgetWords(msgspec.Struct, frozen=True):
     zone: str = ""
     until: Moment | None = None
     bar: Bar | None = None
+    notes: tuple[str, ...] = ()
+
+
+_KNOWN = {Accounting.COMPLETE: "", Accounting.PARTIAL: "spend partly estimated", Accounting.NONE: "no spend reported"}
 
 
 def budget_words(budget: BudgetView, *, glance: Glance | None = None) -> BudgetWords:
     """Return a budget in words; without a glance the end of its window is left out."""
     if budget.amount_usd is None:
         spent = f"{money_text(budget.spent_usd)} spent{_since(budget, glance)}, no limit"
-        return BudgetWords(kind="unlimited", left="no limit", whole=spent)
+        notes = _notes(budget)
+        return BudgetWords(kind="unlimited", left="no limit", whole=_joined(spent, notes), notes=notes)
     if budget.amount_usd == 0:
         return BudgetWords(kind="off", left="off", whole="off: nothing is spent here")
     return _amount_words(budget, amount=budget.amount_usd, glance=glance)
+
+
+def _notes(budget: BudgetView) -> tuple[str, ...]:
+    held = f"{money_text(budget.held_usd)} on hold" if budget.held_usd else ""
+    return tuple(filter(None, (held, _KNOWN[budget.accounting])))
+
+
+def _joined(words: str, notes: tuple[str, ...]) -> str:
+    return ", ".join((words, *notes))
 
 
 def _since(budget: BudgetView, glance: Glance | None) -> str:
@@ -47,13 +63,15 @@ def _since(budget: BudgetView, glance: Glance | None) -> str:
 def _amount_words(budget: BudgetView, *, amount: Decimal, glance: Glance | None) -> BudgetWords:
     left = max(Decimal(0), budget.left_usd or Decimal(0))
     until = glance.in_zone(budget.zone).until(budget.window_end) if glance and budget.window_end else None
-    held = f"{money_text(budget.held_usd)} on hold, " if budget.held_usd else ""
+    notes = _notes(budget)
+    spent = _joined(f"{money_text(budget.spent_usd)} spent", notes)
     end = f" until {until.clock} {budget.zone}" if until else ""
     return BudgetWords(
         kind="left" if left else "spent",
         left=f"{money_text(left)} left",
         of=money_text(amount),
-        whole=f"{money_text(budget.spent_usd)} spent, {held}{money_text(left)} of {money_text(amount)} left{end}",
+        whole=f"{spent}, {money_text(left)} of {money_text(amount)} left{end}",
+        notes=notes,
         zone=budget.zone,
         until=until,
         bar=Bar(

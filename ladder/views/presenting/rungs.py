@@ -6,6 +6,7 @@ from decimal import Decimal
 import msgspec
 
 from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy
+from ladder.core.values import Rung
 from ladder.views.presenting.money import budget_words
 from ladder.views.presenting.names import name_segment
 from ladder.views.presenting.places import Around, ends_with_budget, left_words, quota_bar
@@ -74,7 +75,9 @@ def _strip(places: list[Place], states: Counter[str]) -> tuple[StripItem, ...]:
 
 def _signal(*, rung: RungOccupancy, places: list[Place], around: Around) -> tuple[Bar | None, tuple[Line, ...]]:
     if rung.budget is not None:
-        return _money(budget=rung.budget, places=places, around=around)
+        bar, lines = _money(budget=rung.budget, places=places, around=around)
+        is_top = rung.rung_index == Rung.PREMIUM
+        return msgspec.structs.replace(bar, hatch="hatch-money-4") if bar and is_top else bar, lines
     if not places:
         return None, ((Segment(text="nothing stands here"),),)
     return _quota(places=places, around=around)
@@ -89,8 +92,9 @@ def _money(*, budget: BudgetView, places: list[Place], around: Around) -> tuple[
             (Segment(text="off", kind="strong"), Segment(text=" · budget set to off, nothing is spent here")),
         )
     if words.kind == "unlimited":
-        spent = words.whole.removesuffix(", no limit")
+        spent = words.whole.replace(", no limit", "")
         return Bar(kind="line"), ((Segment(text="no limit", kind="strong"), Segment(text=f" · {spent}")), *waiting)
+    notes = ((Segment(text=", ".join(words.notes)),),) if words.notes else ()
     until = (
         (
             Segment(text=" · until "),
@@ -100,7 +104,7 @@ def _money(*, budget: BudgetView, places: list[Place], around: Around) -> tuple[
         else ()
     )
     amount = (Segment(text=words.left, kind="strong"), Segment(text=f" of {words.of}"), *until)
-    return words.bar, (amount, *waiting)
+    return words.bar, (amount, *notes, *waiting)
 
 
 def _quota(*, places: list[Place], around: Around) -> tuple[Bar | None, tuple[Line, ...]]:

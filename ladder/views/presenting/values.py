@@ -28,11 +28,12 @@ class Bar(msgspec.Struct, frozen=True):
     """A bar of percent left, 0 to 100 wide.
 
     `kind`: `solid` measured, `stale` hatched, `dashed` unknown, `line` unlimited. `hold` is the width of the money on
-    hold beside the fill. `marks` are the cutoff and the floor.
+    hold beside the fill, hatched by the pattern `hatch`. `marks` are the cutoff and the floor.
     """
 
     kind: str
     width: str = "0"
     hold: str = "0"
+    hatch: str = "hatch-money"
     edged: bool = False
     marks: tuple[str, ...] = ()

@@ -2,9 +2,11 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from html import unescape
 from typing import Any
 
+import msgspec
 import pytest
 import time_machine
 from django.contrib.auth.models import AnonymousUser
@@ -18,8 +20,12 @@ from django.views.defaults import permission_denied, server_error
 from billing_catalog.models import ModelPrice
 from ladder.core.ids import POOL_IDS
 from ladder.models import Connection, LadderSettings
+from ladder.services.holds import HoldRequest, grant_hold
+from ladder.services.usage import record_usage
+from ladder.services.usage_items import UsageItem
 from ladder.templatetags.console import NAVIGATION
 from omniroute_admin.common import clock
+from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
 from tests.factories import CooldownFactory, ModelPriceFactory
@@ -212,6 +218,31 @@ def test_cooldowns_of_one_model_and_of_all_are_read_apart(operator: Client, flee
         "ban for claude-sonnet-4-5 only",
     )
     assert [words in html for words in told] == [True] * 3
+
+
+def test_money_that_routers_booked_and_hold_stands_on_the_page(operator: Client, fleet: None) -> None:
+    """M2: spend, money on hold, and that a part is estimated."""
+    now, router = clock.now(), Actor(name="router")
+    event = UsageItem(event_id="e1", connection_id="ds-api", model="deepseek-chat", occurred_at=now)
+    paid = msgspec.structs.replace(event, cost_usd=Decimal("3.60"))
+    estimated = msgspec.structs.replace(event, event_id="e2")
+    record_usage(items=[paid, estimated], actor=router, now=now)
+    hold = HoldRequest(
+        hold_id="h1",
+        connection_id="ds-api",
+        provider=None,
+        model="deepseek-chat",
+        estimated_cost_usd=Decimal("0.25"),
+        ttl_seconds=600,
+    )
+    grant_hold(request=hold, actor=router, now=now)
+    html = operator.get("/").content.decode()
+    step = html.split('id="step-cheap"')[1].split("</li>")[0]
+    assert "$1.15 left" in step
+    assert "$0.25 on hold, spend partly estimated" in step
+    assert '<rect class="fill" width="23" height="8"/>' in step
+    assert '<rect x="23" width="5" height="8" fill="url(#hatch-money)"/>' in step
+    assert "$1.15 of $5.00 left" in html.split('id="r-now"')[1].split('id="live"')[0]
 
 
 def test_counts_beside_a_filter_ignore_that_filter_and_mind_the_others(operator: Client, fleet: None) -> None:

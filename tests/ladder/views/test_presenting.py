@@ -245,6 +245,21 @@ def test_money_on_hold_is_drawn_beside_what_is_left() -> None:
     assert (bar.width, bar.hold) == ("24", "3")
 
 
+def test_how_well_the_spend_is_known_is_told_with_it() -> None:
+    """SPEC 4: a part of the spend may be estimated; without any event nobody has reported."""
+    partial = msgspec.structs.replace(a_budget("5", spent="3.65", held="0.15"), accounting=Accounting.PARTIAL)
+    none = msgspec.structs.replace(a_budget("9"), accounting=Accounting.NONE)
+    budgets = {Rung.CHEAP: partial, Rung.PREMIUM: none}
+    occupancy = an_occupancy(a_place(Rung.CHEAP), a_place(Rung.PREMIUM), budgets=budgets)
+    premium, cheap, *_ = steps(occupancy=occupancy, around=AROUND)
+    assert text_of(cheap.lines[1]) == "$0.15 on hold, spend partly estimated"
+    assert text_of(premium.lines[1]) == "no spend reported"
+    assert (cheap.bar.hold, cheap.bar.hatch, premium.bar.hatch) == ("3", "hatch-money", "hatch-money-4")
+    assert budget_words(partial, glance=GLANCE).whole == (
+        "$3.65 spent, $0.15 on hold, spend partly estimated, $1.20 of $5.00 left until Mon 00:00 Europe/Berlin"
+    )
+
+
 def test_a_stale_number_is_told_as_what_it_was() -> None:
     """SPEC 5: stale looks different from low."""
     place = a_place(state="stale", code="quota_stale", window=a_window("35", verdict="unverified"))
