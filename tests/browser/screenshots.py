@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -100,6 +101,21 @@ def _fill() -> None:
 
     with deciding_write():
         make_fleet(now=clock.now())
+    _spend(now=clock.now())
+
+
+def _spend(*, now: datetime) -> None:
+    """Spend some of the cheap rung's budget, a part of it only estimated, and hold some more."""
+    from ladder.services.holds import HoldRequest, grant_hold
+    from ladder.services.usage import record_usage
+    from ladder.services.usage_items import UsageItem
+    from omniroute_admin.common.history import Actor
+
+    pair, router = {"connection_id": "ds-api", "provider": "deepseek", "model": "deepseek-chat"}, Actor(name="router")
+    paid = UsageItem(event_id="paid", occurred_at=now, cost_usd=Decimal("3.15"), **pair)
+    record_usage(items=[paid, UsageItem(event_id="unpriced", occurred_at=now, **pair)], actor=router, now=now)
+    hold = HoldRequest(hold_id="held", estimated_cost_usd=Decimal("0.65"), ttl_seconds=600, **pair)
+    grant_hold(request=hold, actor=router, now=now)
 
 
 def _shoot(chromium: str, url: str) -> None:

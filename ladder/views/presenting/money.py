@@ -37,9 +37,8 @@ _KNOWN = {Accounting.COMPLETE: "", Accounting.PARTIAL: "spend partly estimated",
 def budget_words(budget: BudgetView, *, glance: Glance | None = None) -> BudgetWords:
     """Return a budget in words; without a glance the end of its window is left out."""
     if budget.amount_usd is None:
-        spent = f"{money_text(budget.spent_usd)} spent{_since(budget, glance)}, no limit"
-        notes = _notes(budget)
-        return BudgetWords(kind="unlimited", left="no limit", whole=_joined(spent, notes), notes=notes)
+        whole = f"{_spent(budget, since=_since(budget, glance))}, no limit"
+        return BudgetWords(kind="unlimited", left="no limit", whole=whole, notes=_notes(budget))
     if budget.amount_usd == 0:
         return BudgetWords(kind="off", left="off", whole="off: nothing is spent here")
     return _amount_words(budget, amount=budget.amount_usd, glance=glance)
@@ -50,8 +49,12 @@ def _notes(budget: BudgetView) -> tuple[str, ...]:
     return tuple(filter(None, (held, _KNOWN[budget.accounting])))
 
 
-def _joined(words: str, notes: tuple[str, ...]) -> str:
-    return ", ".join((words, *notes))
+def _spent(budget: BudgetView, *, since: str = "") -> str:
+    """Return what was spent, what is on hold and how well that is known, each once."""
+    spent = f"{money_text(budget.spent_usd)} spent"
+    is_unknown = budget.accounting is Accounting.NONE and not budget.spent_usd
+    notes = [note for note in _notes(budget) if note != _KNOWN[Accounting.NONE]]
+    return ", ".join((f"{_KNOWN[Accounting.NONE] if is_unknown else spent}{since}", *notes))
 
 
 def _since(budget: BudgetView, glance: Glance | None) -> str:
@@ -63,15 +66,13 @@ def _since(budget: BudgetView, glance: Glance | None) -> str:
 def _amount_words(budget: BudgetView, *, amount: Decimal, glance: Glance | None) -> BudgetWords:
     left = max(Decimal(0), budget.left_usd or Decimal(0))
     until = glance.in_zone(budget.zone).until(budget.window_end) if glance and budget.window_end else None
-    notes = _notes(budget)
-    spent = _joined(f"{money_text(budget.spent_usd)} spent", notes)
     end = f" until {until.clock} {budget.zone}" if until else ""
     return BudgetWords(
         kind="left" if left else "spent",
         left=f"{money_text(left)} left",
         of=money_text(amount),
-        whole=f"{spent}, {money_text(left)} of {money_text(amount)} left{end}",
-        notes=notes,
+        whole=f"{_spent(budget)}, {money_text(left)} of {money_text(amount)} left{end}",
+        notes=_notes(budget),
         zone=budget.zone,
         until=until,
         bar=Bar(

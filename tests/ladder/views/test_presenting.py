@@ -255,6 +255,9 @@ def test_how_well_the_spend_is_known_is_told_with_it() -> None:
     assert text_of(cheap.lines[1]) == "$0.15 on hold, spend partly estimated"
     assert text_of(premium.lines[1]) == "no spend reported"
     assert (cheap.bar.hold, cheap.bar.hatch, premium.bar.hatch) == ("3", "hatch-money", "hatch-money-4")
+    assert budget_words(none).whole == "no spend reported, $9.00 of $9.00 left"
+    without_limit = msgspec.structs.replace(none, amount_usd=None)
+    assert budget_words(without_limit, glance=GLANCE).whole == "no spend reported since 10:12 Europe/Berlin, no limit"
     assert budget_words(partial, glance=GLANCE).whole == (
         "$3.65 spent, $0.15 on hold, spend partly estimated, $1.20 of $5.00 left until Mon 00:00 Europe/Berlin"
     )
