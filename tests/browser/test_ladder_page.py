@@ -231,6 +231,15 @@ def test_a_narrow_page_never_scrolls_sideways(
     assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_long_zone_does_not_widen_a_narrow_page(signed_in: Page, live_server: Any, fleet: None) -> None:
+    with deciding_write():
+        RungBudget.objects.filter(rung="cheap").update(zone="America/Argentina/ComodRivadavia")
+    signed_in.set_viewport_size({"width": 320, "height": 800})
+    signed_in.goto(live_server.url)
+    expect(signed_in.locator("#now")).to_contain_text("America/Argentina/ComodRivadavia")
+    assert signed_in.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 @pytest.mark.parametrize("width", [320, 860, 1440])
 def test_a_long_name_does_not_widen_the_page(signed_in: Page, live_server: Any, fleet: None, width: int) -> None:
     with deciding_write():
