@@ -203,6 +203,13 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
     "flips": {"task": "ladder.tasks.note_flips", "schedule": 5, "options": {"expires": 5}},
     "samples": {"task": "ladder.tasks.sample_occupancy", "schedule": crontab(), "options": {"expires": 60}},
+    "holds": {"task": "ladder.tasks.expire_holds", "schedule": 60, "options": {"expires": 60}},
+    # Just after the hour, at which windows end in nearly every zone.
+    "budgets": {
+        "task": "ladder.tasks.close_budget_windows",
+        "schedule": crontab(minute="1"),
+        "options": {"expires": 3600},
+    },
     # At night by UTC, at minutes of their own.
     "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
