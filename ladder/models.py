@@ -15,6 +15,7 @@ from ladder.choices import (
     STATUS_CHOICES,
     WEEKDAY_CHOICES,
 )
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.fields import AuthTypeField, ConnectionIdField, PercentField, ProviderField, TextListField
 from omniroute_admin.common.history import history
@@ -56,31 +57,42 @@ class Connection(models.Model):
     class Meta:
         ordering = ["provider", "connection_id", "id"]
         constraints = [
-            models.UniqueConstraint(
+            unique(
                 fields=["provider", "connection_id"],
                 condition=LIVE,
                 name="connection_one_per_provider",
-                violation_error_message="This provider has a connection of that id already.",
+                words="This provider has a connection of that id already.",
             ),
-            models.UniqueConstraint(
+            unique(
                 fields=["connection_id"],
                 condition=LIVE & ~Q(connection_id=NOAUTH),
                 name="connection_one_per_id",
-                violation_error_message="Another provider has a connection of that id already.",
+                words="Another provider has a connection of that id already.",
             ),
-            models.CheckConstraint(condition=~Q(provider="") & ~Q(connection_id=""), name="connection_has_names"),
-            models.CheckConstraint(
+            check(
+                condition=~Q(provider="") & ~Q(connection_id=""),
+                name="connection_has_names",
+                fields=["connection_id", "provider"],
+                words="Name both the connection and its provider.",
+            ),
+            check(
                 condition=~Q(connection_id=NOAUTH) | (Q(auth_type="none") & Q(auth_type__isnull=False)),
                 name="connection_noauth_is_none",
-                violation_error_message="The connection `noauth` has the auth type `none`.",
+                fields=["auth_type"],
+                words="The connection noauth has the auth type none.",
             ),
-            models.CheckConstraint(
-                condition=Q(is_implied=False) | Q(connection_id=NOAUTH), name="connection_implied_is_noauth"
+            check(
+                condition=Q(is_implied=False) | Q(connection_id=NOAUTH),
+                name="connection_implied_is_noauth",
+                fields=["connection_id"],
+                words="Only noauth is known without being stored.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(overage_override__isnull=True)
                 | Q(overage_override__in=[word for word, _ in OVERAGE_CHOICES]),
                 name="connection_override_is_a_word",
+                fields=["overage_override"],
+                words="Expected one of: hard-stop, meters-to-paid, unknown; or null.",
             ),
         ]
 
@@ -115,30 +127,59 @@ class QuotaWindow(models.Model):
     class Meta:
         ordering = ["connection", "window"]
         constraints = [
-            models.UniqueConstraint(fields=["connection", "window"], name="window_one_per_connection"),
-            models.CheckConstraint(condition=~Q(window=""), name="window_has_name"),
-            models.CheckConstraint(condition=~Q(model=""), name="window_model_is_not_blank"),
-            models.CheckConstraint(
+            unique(
+                fields=["connection", "window"],
+                name="window_one_per_connection",
+                words="This connection has a window of that name already.",
+            ),
+            check(
+                condition=~Q(window=""),
+                name="window_has_name",
+                fields=["window"],
+                words="Name the window.",
+            ),
+            check(
+                condition=~Q(model=""),
+                name="window_model_is_not_blank",
+                fields=["model"],
+                words="Give a model, or null for every one.",
+            ),
+            check(
                 condition=Q(remaining_percent__isnull=True) | Q(remaining_percent__range=(0, 100)),
                 name="window_remaining_is_percent",
+                fields=["remaining_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(exit_cutoff_percent__isnull=True) | Q(exit_cutoff_percent__range=(0, 100)),
                 name="window_cutoff_is_percent",
+                fields=["exit_cutoff_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=~Q(unlimited=True) | Q(remaining_percent__isnull=True), name="window_unlimited_has_no_percent"
+            check(
+                condition=~Q(unlimited=True) | Q(remaining_percent__isnull=True),
+                name="window_unlimited_has_no_percent",
+                fields=["unlimited", "remaining_percent"],
+                words="What is unlimited has no percentage that remains.",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]), name="window_status_is_a_word"
+            check(
+                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]),
+                name="window_status_is_a_word",
+                fields=["status"],
+                words="Expected one of: safe, exhausted, unknown.",
             ),
-            models.CheckConstraint(
-                condition=Q(combine__in=[word for word, _ in COMBINE_CHOICES]), name="window_combine_is_a_word"
+            check(
+                condition=Q(combine__in=[word for word, _ in COMBINE_CHOICES]),
+                name="window_combine_is_a_word",
+                fields=["combine"],
+                words="Expected one of: limit, pool.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(observed_at__isnull=True, received_at__isnull=True)
                 | Q(observed_at__isnull=False, received_at__isnull=False),
                 name="window_observed_and_received",
+                fields=["observed_at", "received_at"],
+                words="What was observed was received too, and the other way round.",
             ),
         ]
 
@@ -164,13 +205,22 @@ class QuotaReading(models.Model):
     class Meta:
         ordering = ["window", "-observed_at"]
         constraints = [
-            models.UniqueConstraint(fields=["window", "observed_at"], name="reading_one_per_instant"),
-            models.CheckConstraint(
+            unique(
+                fields=["window", "observed_at"],
+                name="reading_one_per_instant",
+                words="This window has a reading of that instant already.",
+            ),
+            check(
                 condition=Q(remaining_percent__isnull=True) | Q(remaining_percent__range=(0, 100)),
                 name="reading_remaining_is_percent",
+                fields=["remaining_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]), name="reading_status_is_a_word"
+            check(
+                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]),
+                name="reading_status_is_a_word",
+                fields=["status"],
+                words="Expected one of: safe, exhausted, unknown.",
             ),
         ]
 
@@ -198,19 +248,36 @@ class Cooldown(models.Model):
     class Meta:
         ordering = ["connection", "-reported_at"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["connection", "model", "cause"], condition=Q(model__isnull=False), name="cooldown_one_per_model"
+            unique(
+                fields=["connection", "model", "cause"],
+                condition=Q(model__isnull=False),
+                name="cooldown_one_per_model",
+                words="This connection has a cooldown of that model and cause already.",
             ),
-            models.UniqueConstraint(
-                fields=["connection", "cause"], condition=Q(model__isnull=True), name="cooldown_one_for_all_models"
+            unique(
+                fields=["connection", "cause"],
+                condition=Q(model__isnull=True),
+                name="cooldown_one_for_all_models",
+                words="This connection has a cooldown of that cause for every model already.",
+                about=["connection", "model", "cause"],
             ),
-            models.CheckConstraint(condition=~Q(model=""), name="cooldown_model_is_not_blank"),
-            models.CheckConstraint(
-                condition=Q(cause__in=[word for word, _ in CAUSE_CHOICES]), name="cooldown_cause_is_a_word"
+            check(
+                condition=~Q(model=""),
+                name="cooldown_model_is_not_blank",
+                fields=["model"],
+                words="Give a model, or null for every one.",
             ),
-            models.CheckConstraint(
+            check(
+                condition=Q(cause__in=[word for word, _ in CAUSE_CHOICES]),
+                name="cooldown_cause_is_a_word",
+                fields=["cause"],
+                words="Expected one of: quota, rate_limit, auth, ban, operator.",
+            ),
+            check(
                 condition=Q(asked_until__isnull=True) | Q(effective_until__lte=F("asked_until")),
                 name="cooldown_is_never_lengthened",
+                fields=["effective_until"],
+                words="A cooldown acts no longer than was asked for (asked_until).",
             ),
         ]
 
@@ -228,7 +295,14 @@ class Breaker(models.Model):
 
     class Meta:
         ordering = ["provider"]
-        constraints = [models.CheckConstraint(condition=~Q(provider=""), name="breaker_has_provider")]
+        constraints = [
+            check(
+                condition=~Q(provider=""),
+                name="breaker_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.provider
@@ -247,13 +321,23 @@ class LadderSettings(models.Model):
     class Meta:
         verbose_name_plural = "ladder settings"
         constraints = [
-            models.CheckConstraint(condition=Q(id=1), name="settings_are_one_row"),
-            models.CheckConstraint(
+            check(
+                condition=Q(id=1),
+                name="settings_are_one_row",
+                fields=["id"],
+                words="There is one row of settings.",
+            ),
+            check(
                 condition=Q(exit_cutoff_percent__range=(0, 100)) & Q(reentry_min_remaining_percent__range=(0, 100)),
                 name="settings_are_percent",
+                fields=["exit_cutoff_percent", "reentry_min_remaining_percent"],
+                words="Expected percentages from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=Q(max_reading_age_seconds__range=(10, 3600)), name="settings_age_is_in_range"
+            check(
+                condition=Q(max_reading_age_seconds__range=(10, 3600)),
+                name="settings_age_is_in_range",
+                fields=["max_reading_age_seconds"],
+                words="Expected 10 to 3600 seconds.",
             ),
         ]
 
@@ -277,15 +361,29 @@ class RungBudget(models.Model):
     class Meta:
         ordering = ["rung"]
         constraints = [
-            models.CheckConstraint(condition=Q(rung__in=["cheap", "premium"]), name="budget_is_of_a_paid_rung"),
-            models.CheckConstraint(
-                condition=Q(amount_usd__isnull=True) | Q(amount_usd__gte=0), name="budget_is_not_negative"
+            check(
+                condition=Q(rung__in=["cheap", "premium"]),
+                name="budget_is_of_a_paid_rung",
+                fields=["rung"],
+                words="Expected one of: cheap, premium.",
             ),
-            models.CheckConstraint(
-                condition=Q(period__in=[word for word, _ in PERIOD_CHOICES]), name="budget_period_is_a_word"
+            check(
+                condition=Q(amount_usd__isnull=True) | Q(amount_usd__gte=0),
+                name="budget_is_not_negative",
+                fields=["amount_usd"],
+                words="A budget is not negative; null is no limit.",
             ),
-            models.CheckConstraint(
-                condition=Q(week_starts_on__in=[word for word, _ in WEEKDAY_CHOICES]), name="budget_weekday_is_a_word"
+            check(
+                condition=Q(period__in=[word for word, _ in PERIOD_CHOICES]),
+                name="budget_period_is_a_word",
+                fields=["period"],
+                words="Expected one of: daily, weekly, monthly.",
+            ),
+            check(
+                condition=Q(week_starts_on__in=[word for word, _ in WEEKDAY_CHOICES]),
+                name="budget_weekday_is_a_word",
+                fields=["week_starts_on"],
+                words="Expected a day of the week, as in monday.",
             ),
         ]
 

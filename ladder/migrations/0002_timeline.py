@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', 'rung'],
-                'constraints': [models.UniqueConstraint(fields=('at', 'rung'), name='sample_one_per_rung_and_minute'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='sample_rung_is_a_word'), models.CheckConstraint(condition=models.Q(('usable__lte', models.F('total'))), name='sample_usable_is_of_total')],
+                'constraints': [models.UniqueConstraint(fields=('at', 'rung'), name='sample_one_per_rung_and_minute', violation_error_code='sample_one_per_rung_and_minute', violation_error_message='This rung has a sample of that minute already.'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='sample_rung_is_a_word', violation_error_code='sample_rung_is_a_word', violation_error_message='Expected one of: subscription, keyless, free, cheap, premium.'), models.CheckConstraint(condition=models.Q(('usable__lte', models.F('total'))), name='sample_usable_is_of_total', violation_error_code='sample_usable_is_of_total', violation_error_message='No more are usable than there are.')],
             },
         ),
         migrations.CreateModel(
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('prints', models.JSONField(help_text='Fingerprints of what was decided from, to tell causes apart.')),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='timeline_cursor_is_one_row')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='timeline_cursor_is_one_row', violation_error_code='timeline_cursor_is_one_row', violation_error_message='There is one cursor.')],
             },
         ),
         migrations.CreateModel(
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', '-id'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('connection__isnull', False)), fields=('connection', 'rung', 'at'), name='flip_once_per_connection_and_instant'), models.UniqueConstraint(condition=models.Q(('connection__isnull', True)), fields=('rung', 'at'), name='flip_once_per_rung_and_instant'), models.CheckConstraint(condition=models.Q(models.Q(('connection__isnull', False), ('kind', 'connection')), models.Q(('connection__isnull', True), ('kind', 'rung')), _connector='OR'), name='flip_names_what_it_is_of'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='flip_rung_is_a_word'), models.CheckConstraint(condition=models.Q(('cause__in', ['reading', 'reset', 'cooldown', 'budget', 'setting', 'operator', 'catalogue', 'time'])), name='flip_cause_is_a_word')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('connection__isnull', False)), fields=('connection', 'rung', 'at'), name='flip_once_per_connection_and_instant', violation_error_code='flip_once_per_connection_and_instant', violation_error_message='A flip of this connection and rung at that instant is noted already.'), models.UniqueConstraint(condition=models.Q(('connection__isnull', True)), fields=('rung', 'at'), name='flip_once_per_rung_and_instant', violation_error_code='flip_once_per_rung_and_instant', violation_error_message='A flip of this rung at that instant is noted already.'), models.CheckConstraint(condition=models.Q(models.Q(('connection__isnull', False), ('kind', 'connection')), models.Q(('connection__isnull', True), ('kind', 'rung')), _connector='OR'), name='flip_names_what_it_is_of', violation_error_code='flip_names_what_it_is_of', violation_error_message='A flip of a connection names it, and one of a rung names none.'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='flip_rung_is_a_word', violation_error_code='flip_rung_is_a_word', violation_error_message='Expected one of: subscription, keyless, free, cheap, premium.'), models.CheckConstraint(condition=models.Q(('cause__in', ['reading', 'reset', 'cooldown', 'budget', 'setting', 'operator', 'catalogue', 'time'])), name='flip_cause_is_a_word', violation_error_code='flip_cause_is_a_word', violation_error_message='Expected one of: reading, reset, cooldown, budget, setting, operator, catalogue, time.')],
             },
         ),
     ]
