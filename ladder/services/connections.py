@@ -15,7 +15,7 @@ from ladder.models import Connection
 from ladder.services.live_connections import locked
 from ladder.services.reading_items import is_storable
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider
-from omniroute_admin.common.errors import Conflict, NotFound
+from omniroute_admin.common.errors import Conflict, NotFound, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -190,11 +190,13 @@ def _refuse_second(row: Connection) -> None:
     if row.connection_id == NOAUTH:
         others = others.filter(provider=row.provider)
     if others.exists():
-        raise _second()
+        raise _second(row)
 
 
-def _second() -> Conflict:
-    return Conflict("A connection of that id exists already; an id is unique, noauth one per provider.")
+def _second(row: Connection) -> Conflict:
+    detail = "A connection of that id exists already; an id is unique, noauth one per provider."
+    names = _IDENTITY if row.connection_id == NOAUTH else ("connection_id",)
+    return Conflict(detail, errors=[field(name, detail, code="conflict") for name in names])
 
 
 def _saved(row: Connection) -> Connection:
@@ -202,7 +204,7 @@ def _saved(row: Connection) -> Connection:
         with transaction.atomic():
             row.save()
     except IntegrityError:  # another process stored it between the look and the write
-        raise _second() from None
+        raise _second(row) from None
     return row
 
 

@@ -69,7 +69,31 @@ def test_every_bad_field_is_named_at_once_spec_4(router):
 
 def test_a_second_connection_of_an_id_is_in_conflict_spec_1(router):
     ConnectionFactory(connection_id="c1")
-    assert router.post(ADDRESS, {"connection_id": "c1", "provider": "codex"}).status_code == 409
+    response = router.post(ADDRESS, {"connection_id": "c1", "provider": "codex"})
+    assert (pointers(response, 409), response.json()["code"]) == ({"/connection_id"}, "conflict")
+
+
+def test_a_second_noauth_of_a_provider_is_in_conflict_over_both_names_spec_1(router):
+    ConnectionFactory(noauth=True, provider="groq")
+    response = router.post(ADDRESS, {"connection_id": "noauth", "provider": "groq"})
+    assert pointers(response, 409) == {"/connection_id", "/provider"}
+
+
+@pytest.mark.parametrize("connection_id", [" c2 ", "c2\n", "\tc2", " "])
+def test_an_id_is_not_trimmed_into_another_one_spec_1(router, connection_id):
+    assert pointers(router.post(ADDRESS, {"connection_id": connection_id, "provider": " Claude "})) == {
+        "/connection_id"
+    }
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0663", " 10 ", ""])
+def test_a_cutoff_is_a_number_in_plain_decimal_notation_spec_4(router, number):
+    window = QuotaWindowFactory(connection=ConnectionFactory(connection_id="c1"), window="5h")
+    response = router.send("patch", f"{ONE}/windows/5h", {"exit_cutoff_percent": number})
+    assert pointers(response) == {"/exit_cutoff_percent"}
+    window.refresh_from_db()
+    assert window.exit_cutoff_percent is None
 
 
 def test_patch_changes_what_is_given_and_keeps_the_reason_in_the_history(router):
