@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Price, Thresholds, Tier, TierRule
 from billing_catalog.models import BillingEntry, ModelPrice, TierOverride, TierThresholds
@@ -26,7 +26,11 @@ def read_catalog_rows() -> tuple[CatalogRow, ...]:
 
 def read_prices(*, now: datetime) -> tuple[Price, ...]:
     """Return the prices that are current at `now` or start later; one query."""
-    rows = ModelPrice.objects.filter(Q(effective_to__isnull=True) | Q(effective_to__gt=now))
+    return to_prices(ModelPrice.objects.filter(Q(effective_to__isnull=True) | Q(effective_to__gt=now)))
+
+
+def to_prices(rows: QuerySet[ModelPrice]) -> tuple[Price, ...]:
+    """Return the prices of a query in order of their id."""
     return tuple(
         Price(provider, model, start, end, price_in, price_out, price_cached, frozenset(capabilities), rank)
         for provider, model, start, end, price_in, price_out, price_cached, capabilities, rank in rows.order_by(

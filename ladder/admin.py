@@ -9,7 +9,18 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from ladder.core.values import CooldownCause
-from ladder.models import Breaker, Connection, Cooldown, LadderSettings, QuotaReading, QuotaWindow, RungBudget
+from ladder.models import (
+    Breaker,
+    Connection,
+    Cooldown,
+    LadderSettings,
+    QuotaReading,
+    QuotaWindow,
+    RefusalReport,
+    RungBudget,
+    SpendHold,
+    UsageEvent,
+)
 from ladder.services.connections import check_override, create_connection, delete_connection, update_connection
 from ladder.services.cooldowns import clear_cooldown, set_cooldown
 from ladder.services.settings import (
@@ -172,6 +183,21 @@ class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
         return False
 
 
+@admin.register(RefusalReport)
+class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Refusals, as they were reported; history itself, so it is only looked at."""
+
+    list_display = ["connection", "model", "cause", "occurred_at", "received_at", "asked_until", "is_counted"]
+    list_filter = ["cause", "occurred_at", "connection__provider"]
+    list_select_related = ["connection"]
+    search_fields = ["connection__connection_id", "connection__provider", "model"]
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+
 class CooldownForm(ReasonForm):
     """A cooldown that an operator sets."""
 
@@ -293,6 +319,46 @@ class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
         budget = BudgetChanges(**{name: form.cleaned_data[name] for name in names})
         changes = SettingsChanges(rung_budgets=BudgetsChanges(**{obj.rung: budget}))
         update_settings(changes=changes, **change_of(request))
+
+
+class OnlyRead(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Rows that are only looked at."""
+
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+
+@admin.register(UsageEvent)
+class UsageEventAdmin(OnlyRead):
+    """The ledger: append-only, a correction is a row of its own (SPEC 3)."""
+
+    list_display = [
+        "event_id",
+        "connection",
+        "model",
+        "occurred_at",
+        "rung",
+        "money_kind",
+        "booked_usd",
+        "is_estimated",
+        "original",
+    ]
+    list_filter = ["money_kind", "rung", "is_estimated", "booked_at", "connection__provider"]
+    list_select_related = ["connection", "original"]
+    search_fields = ["event_id", "hold_id", "model", "connection__connection_id", "connection__provider"]
+
+
+@admin.register(SpendHold)
+class SpendHoldAdmin(OnlyRead):
+    """Holds: routers reserve, settle and release them (M2, M8)."""
+
+    list_display = ["hold_id", "connection", "model", "rung", "amount_usd", "expires_at", "released_at", "settled_by"]
+    list_filter = ["rung", "expires_at", "connection__provider"]
+    list_select_related = ["connection", "settled_by"]
+    search_fields = ["hold_id", "model", "connection__connection_id", "connection__provider"]
 
 
 from ladder import admin_timeline  # noqa: E402, F401 - Django looks for this module's name only

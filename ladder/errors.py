@@ -12,3 +12,7 @@ class OmnirouteUnreadable(Exception):  # noqa: N818 - named for what it tells
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
+
+
+class LedgerIsAppendOnly(Exception):  # noqa: N818 - named for what it tells
+    """A row of the ledger was to be changed or deleted: what happened stays, a correction is a row of its own."""

@@ -6,13 +6,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from billing_catalog.core.values import Overage
-from ladder.core.money import budget_window
+from ladder.core.ledger import Spend
+from ladder.core.money import BudgetWindow, budget_window
 from ladder.core.values import (
     Budget,
     Combine,
     Connection,
     Cooldown,
     CooldownCause,
+    Hold,
     LadderSettings,
     Period,
     ReadingStatus,
@@ -31,6 +33,7 @@ CONNECTION_FIELDS = (
     "is_enabled",
     "is_implied",
     "overage_override",
+    "overage_override_reason",
     "excluded_models",
 )
 WINDOW_FIELDS = (
@@ -70,18 +73,29 @@ def to_connections(
 
 
 def _to_connection(row: tuple[Any, ...], windows: list[Window], cooldowns: list[Cooldown]) -> Connection:
-    _, connection_id, provider, auth_type, is_enabled, is_implied, override, excluded = row
+    _, connection_id, provider, auth_type, is_enabled, is_implied, override, reason, excluded = row
     return Connection(
         connection_id=connection_id,
         provider=provider,
         auth_type=auth_type,
         is_enabled=is_enabled,
         is_implied=is_implied,
-        overage_override=Overage(override) if override else None,
+        overage_override=acting_override(override=override, reason=reason),
         excluded_models=tuple(excluded),
         windows=tuple(windows),
         cooldowns=tuple(cooldowns),
     )
+
+
+def acting_override(*, override: str | None, reason: str) -> Overage | None:
+    """Return the overage override that acts (B4): `hard-stop` does so only with a written reason.
+
+    Without one it may stand where the catalogue said the same; should the catalogue say otherwise later, the catalogue
+    counts.
+    """
+    if not override or (override == Overage.HARD_STOP and not reason.strip()):
+        return None
+    return Overage(override)
 
 
 def _to_window(row: tuple[Any, ...], *, is_held: bool) -> Window:
@@ -119,16 +133,28 @@ def to_settings(row: LadderSettingsRow) -> LadderSettings:
     return LadderSettings(row.exit_cutoff_percent, row.reentry_min_remaining_percent, row.max_reading_age_seconds)
 
 
-def to_budget(row: RungBudget, *, now: datetime) -> Budget:
-    """Return a rung's budget with its present window (M3, M9). Stored spend without events is 0, and gated (M2)."""
-    window = budget_window(
+def window_at(row: RungBudget, *, at: datetime) -> BudgetWindow:
+    """Return a budget's window at an instant: what screens show and what is enforced (M3, M9)."""
+    return budget_window(
         period=Period(row.period),
         week_starts_on=Weekday(row.week_starts_on),
         zone=ZoneInfo(row.zone),
-        at=now,
+        at=at,
         reset_at=row.counted_from,
     )
-    return Budget(amount_usd=row.amount_usd, window_start=window.counted_from, window_end=window.end, zone=row.zone)
+
+
+def to_budget(row: RungBudget, *, window: BudgetWindow, spend: Spend, holds: tuple[Hold, ...]) -> Budget:
+    """Return a rung's budget in one window. Stored spend without events is 0, and gated (M2)."""
+    return Budget(
+        amount_usd=row.amount_usd,
+        spent_usd=spend.usd,
+        holds=holds,
+        window_start=window.counted_from,
+        window_end=window.end,
+        zone=row.zone,
+        accounting=spend.accounting,
+    )
 
 
 def rung_named(word: str) -> Rung:

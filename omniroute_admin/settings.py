@@ -198,6 +198,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": HEARTBEAT_SECONDS,
         "options": {"expires": HEARTBEAT_SECONDS},
     },
+    "thin_history": {"task": "ladder.tasks.thin_history", "schedule": 3600, "options": {"expires": 3600}},
     # Does nothing where there is no demo fleet.
     "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
     "flips": {"task": "ladder.tasks.note_flips", "schedule": 5, "options": {"expires": 5}},

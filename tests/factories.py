@@ -14,8 +14,11 @@ from tests.factories_ladder import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    RefusalReportFactory,
     RungFlipFactory,
     RungSampleFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 
 __all__ = [
@@ -29,7 +32,10 @@ __all__ = [
     "ProviderAliasFactory",
     "QuotaReadingFactory",
     "QuotaWindowFactory",
+    "RefusalReportFactory",
     "RungFlipFactory",
     "RungSampleFactory",
+    "SpendHoldFactory",
     "TierOverrideFactory",
+    "UsageEventFactory",
 ]

@@ -99,3 +99,44 @@ class RungSampleFactory(factory.django.DjangoModelFactory):
     usable = 1
     total = 2
     is_serving = False
+
+
+class RefusalReportFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.RefusalReport
+
+    connection = factory.SubFactory(ConnectionFactory)
+    cause = "rate_limit"
+    occurred_at = factory.Sequence(lambda number: NOW - timedelta(seconds=number + 1))
+    received_at = NOW
+    is_counted = True
+
+
+class UsageEventFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.UsageEvent
+
+    event_id = factory.Sequence(lambda number: f"event-{number}")
+    connection = factory.SubFactory(ConnectionFactory)
+    model = "claude-sonnet-4-5"
+    occurred_at = NOW
+    received_at = NOW
+    rung = "cheap"
+    billing = "metered"
+    money_kind = "budget"
+    booked_cost = Decimal("0.10")
+    booked_at = factory.SelfAttribute("occurred_at")
+    booked_usd = factory.SelfAttribute("booked_cost")
+
+
+class SpendHoldFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.SpendHold
+
+    hold_id = factory.Sequence(lambda number: f"hold-{number}")
+    connection = factory.SubFactory(ConnectionFactory)
+    model = "claude-sonnet-4-5"
+    rung = "cheap"
+    amount_usd = Decimal("0.10")
+    created_at = NOW
+    expires_at = NOW + timedelta(minutes=5)

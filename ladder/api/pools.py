@@ -19,12 +19,12 @@ from ladder.api.given import are_settings_full, resolve_candidates, settings_of,
 from ladder.api.names import resolver
 from ladder.api.queries import flags, pool_options, unknown_parameters
 from ladder.core.ids import FLAT_IDS, PAIR_IDS, POOL_IDS, PoolId, find_pool_id
-from ladder.core.occupancy import build_occupancy
+from ladder.core.occupancy import build_occupancy, with_budgets
 from ladder.core.pool import build_pool
 from ladder.core.values import Pool, PoolOptions
 from ladder.core.whatif import Change
 from ladder.selectors.evaluate import evaluate, read_stored
-from ladder.selectors.state import get_snapshot
+from ladder.selectors.state import get_present, get_snapshot
 from omniroute_admin.common import clock
 from omniroute_admin.common.bodies import decode, read_body, refuse
 from omniroute_admin.common.errors import UnknownPool
@@ -144,7 +144,9 @@ class OccupancyView(APIView):
         """Answer with the rungs, how many connections serve on each, and the budgets."""
         flags(request.query_params, ())
         now = clock.now()
-        ladder = build_occupancy(snapshot=get_snapshot(now=now), now=now)
+        snapshot, budgets, _ = get_present(now=now)
+        drawn = build_occupancy(snapshot=snapshot, now=now)
+        ladder = with_budgets(occupancy=drawn, budgets=budgets, now=now)
         answer = {name: getattr(ladder, name) for name in ladder.__struct_fields__ if name != "places"}
         response = HttpResponse(ENCODER.encode(on_the_wire(answer)), content_type=JSON)
         response["Cache-Control"] = "private, no-cache"

@@ -10,10 +10,14 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from ladder.api.answers import on_the_wire
 from ladder.api.documents import IF_MATCH, REASON, percent, usd, words
+from ladder.api.documents_state import RungBudgetDocument
+from ladder.core.occupancy import budget_view
 from ladder.core.values import Period, Weekday
 from ladder.selectors.settings import BudgetSettings, StoredSettings, read_stored_settings
-from ladder.services.settings import OmnirouteSettings, SettingsChanges, from_omniroute, update_settings
+from ladder.services.budgets import reset_budget
+from ladder.services.settings import OmnirouteSettings, Reason, SettingsChanges, from_omniroute, update_settings
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
@@ -152,6 +156,36 @@ class SettingsView(APIView):
             check=lambda present: check_if_match(request, settings_document(present)),
         )
         return _answer(settings_document(stored))
+
+
+class ResetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why the count starts again."""
+
+    reason: Reason = ""
+
+
+class ResetDocument(s.Serializer):
+    """Why the count starts again."""
+
+    reason = s.CharField(required=False, allow_blank=True, max_length=LONGEST_REASON)
+
+
+_RESET = msgspec.json.Decoder(ResetBody)
+
+
+class BudgetResetView(APIView):
+    """Starting the count of a budget again (M9)."""
+
+    required_scopes = {"POST": "settings:write"}
+
+    @extend_schema(operation_id="budget_reset", request=ResetDocument, responses=RungBudgetDocument)
+    def post(self, request: Request, rung: str) -> HttpResponse:
+        """Count a rung's spend from now on; every row of the ledger stays, and no later window moves."""
+        body = decode(body=read_body(request._request) or b"{}", decoder=_RESET)
+        now = clock.now()
+        budget = reset_budget(rung=rung, actor=caller(request).actor, reason=body.reason.strip(), now=now)
+        document = on_the_wire(budget_view(budget=budget, now=now))
+        return HttpResponse(msgspec.json.encode(document), content_type="application/json")
 
 
 class OmnirouteSettingsView(APIView):

@@ -1,6 +1,6 @@
 """The ladder now: which connection stands on which rung, in what state, and which rung serves (SPEC 4, occupancy)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -9,10 +9,10 @@ import msgspec
 
 from ladder.core.ids import POOL_IDS
 from ladder.core.instants import NEVER, settle
-from ladder.core.judge import Account, Circumstances, Reason, instants_of, judge_pair, rung_of
-from ladder.core.money import held_usd
+from ladder.core.judge import Account, Circumstances, Reason, judge_pair, reason_at, rung_of
+from ladder.core.money import held_usd, left_usd
 from ladder.core.pool import build_pool
-from ladder.core.quota import counting_windows, judge_window, judge_windows
+from ladder.core.quota import counting_windows, judge_window, judge_windows, quota_instants
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import (
@@ -196,18 +196,23 @@ def _rung(snapshot: Snapshot, rung: Rung, places: Iterable[Place], now: datetime
 
 def budget_view(*, budget: Budget, now: datetime) -> BudgetView:
     """Return a budget as answers and screens show it; what is left is never below zero."""
-    spent, held = budget.spent_usd or Decimal(0), held_usd(budget=budget, at=now)
-    left = None if budget.amount_usd is None else max(budget.amount_usd - spent - held, Decimal(0))
     return BudgetView(
         budget.amount_usd,
-        spent,
-        held,
-        left,
+        budget.spent_usd or Decimal(0),
+        held_usd(budget=budget, at=now),
+        left_usd(budget=budget, at=now),
         budget.accounting,
         budget.window_start,
         budget.window_end,
         budget.zone,
     )
+
+
+def with_budgets(*, occupancy: Occupancy, budgets: Mapping[Rung, Budget], now: datetime) -> Occupancy:
+    """Return the picture with these budgets: spend that moves no decision need not be in the snapshot (SPEC 3)."""
+    views = {rung.word: budget_view(budget=budget, now=now) for rung, budget in budgets.items()}
+    rungs = tuple(msgspec.structs.replace(rung, budget=views.get(rung.rung, rung.budget)) for rung in occupancy.rungs)
+    return msgspec.structs.replace(occupancy, rungs=rungs)
 
 
 def _places(snapshot: Snapshot, account: Account, now: datetime) -> list[tuple[Place, datetime]]:
@@ -247,11 +252,8 @@ def _place(
     words: tuple[str, ...],
     now: datetime,
 ) -> tuple[Place, datetime]:
-    standing, change_at = settle(
-        decide=lambda at: min((_standing(account, under, rung, at) for under in scopes), key=_badness),
-        instants={instant for under in scopes for instant in instants_of(account=account, under=under)},
-        now=now,
-    )
+    found = [_settle_standing(account, under, rung, now) for under in scopes]
+    standing, change_at = min((one for one, _ in found), key=_badness), min(at for _, at in found)
     one, reason = account.connection, standing.reason
     views = tuple(window_view(window=window, snapshot=snapshot, now=now) for window in one.windows)
     place = Place(
@@ -274,10 +276,18 @@ def _place(
     return place, change_at
 
 
+def _settle_standing(account: Account, under: Circumstances, rung: Rung, now: datetime) -> tuple[_Standing, datetime]:
+    """Return where the connection stands for one scope, and when that changes by itself."""
+    windows = counting_windows(windows=account.connection.windows, model=under.model)
+    quota = quota_instants(windows=windows, settings=under.settings) if rung <= Rung.FREE else []
+    outcome = judge_pair(account=account, under=under, now=now)
+    return settle(decide=lambda at: _standing(account, under, rung, at), instants=[outcome.change_at, *quota], now=now)
+
+
 def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) -> _Standing:
     if not under.model:
         return _Standing(Reason(Code.NO_MODELS), State.OFF)
-    reason = judge_pair(account=account, under=under, now=at).reason
+    reason = reason_at(account=account, under=under, at=at)
     if reason is not None:
         return _Standing(reason, _STATE_OF_CODE.get(reason.code, State.OFF))
     if rung > Rung.FREE:

@@ -99,6 +99,14 @@ class Accounting(StrEnum):
     NONE = "none"
 
 
+class MoneyKind(StrEnum):
+    """What kind of money an event of the ledger is (M5): a paid rung's, billed past a plan, or a plan's list price."""
+
+    BUDGET = "budget"
+    OVERAGE = "overage"
+    PLAN = "plan"
+
+
 class QuotaVerdict(StrEnum):
     """Verdict of one window, or of all counting windows together (Q1 to Q8)."""
 

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
+
 from ladder.core.ids import PoolId
 from ladder.core.pool import build_pool
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Candidate, Facts, LadderSettings, Pool, PoolOptions
 from ladder.core.whatif import Change, Given, apply_given, find_changes, uses_stored
+from ladder.selectors.ledger import read_budgets
 from ladder.selectors.state import get_snapshot, read_facts
 from omniroute_admin.common.selectors.revision import read_snapshot
 
@@ -46,11 +49,19 @@ def evaluate(
 
 
 def _with_settings(stored: Facts, given: Given, now: datetime) -> Facts:
-    """Return the stored facts, their held state derived anew where the stored windows meet other settings (Q5)."""
-    if given.windows is not None or given.settings is None or _same_band(given.settings, stored.settings):
+    """Return the stored facts with what is derived from rows derived anew where settings other than theirs meet it.
+
+    That is the held state of the stored windows (Q5), and spend and holds under another budget: the snapshot's need
+    only be exact for the budget it has (SPEC 3).
+    """
+    settings = given.settings or stored.settings
+    is_band_same = given.windows is not None or _same_band(settings, stored.settings)
+    if is_band_same and not given.budget_usd and not given.spend_usd:
         return stored
     with read_snapshot() as revision:
-        return read_facts(revision=revision, now=now, settings=given.settings)
+        if is_band_same:
+            return msgspec.structs.replace(stored, budgets=read_budgets(now=now))
+        return read_facts(revision=revision, now=now, settings=settings)
 
 
 def _same_band(first: LadderSettings, second: LadderSettings) -> bool:

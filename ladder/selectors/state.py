@@ -1,5 +1,6 @@
 """The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -14,16 +15,15 @@ from ladder.mapping import (
     CONNECTION_FIELDS,
     COOLDOWN_FIELDS,
     WINDOW_FIELDS,
-    rung_named,
-    to_budget,
     to_connections,
     to_settings,
 )
-from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
+from ladder.models import Breaker, Cooldown, QuotaWindow
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
-from omniroute_admin.common.selectors.revision import read_snapshot
+from ladder.selectors.ledger import read_budgets
+from omniroute_admin.common.selectors.revision import current_token, read_snapshot
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -40,6 +40,8 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 _prepared: Prepared | None = None
+_TRIES = 3
+"""How often money and snapshot are read again where a write came between the two."""
 
 
 def get_snapshot(*, now: datetime) -> Snapshot:
@@ -60,6 +62,21 @@ def get_snapshot(*, now: datetime) -> Snapshot:
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
+
+
+def get_present(*, now: datetime) -> tuple[Snapshot, Mapping[Rung, Budget], int]:
+    """Return the snapshot, the budgets as they are, and the token of what screens show beyond decisions (SPEC 3).
+
+    Spend that crosses no line moves no revision, so that the budgets of a snapshot may tell less than was spent since.
+    """
+    for _ in range(_TRIES):
+        snapshot = get_snapshot(now=now)
+        with read_snapshot() as revision:
+            _, shown = current_token()
+            budgets = read_budgets(now=now)
+        if str(revision) == snapshot.facts.revision:
+            break
+    return snapshot, budgets, shown
 
 
 def forget_snapshot() -> None:
@@ -110,8 +127,3 @@ def read_breakers() -> dict[str, datetime]:
     """Read until when each provider's breaker is open."""
     rows = Breaker.objects.values_list("provider", "open_until")
     return {provider: open_until for provider, open_until in rows if open_until is not None}
-
-
-def read_budgets(*, now: datetime) -> dict[Rung, Budget]:
-    """Read the budgets of the paid rungs with their present windows."""
-    return {rung_named(row.rung): to_budget(row, now=now) for row in RungBudget.objects.all()}

@@ -1,22 +1,16 @@
-"""Windows and readings of a body, held in memory while it is judged and written in a constant number of queries.
+"""Windows and readings of a body, held in memory while it is judged and written in a constant number of queries."""
 
-Raw statements, since the ORM's bulk calls cut a large body into many: one `executemany` is one statement however many
-rows it carries.
-"""
-
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import msgspec
-from django.db import connection as database
-from django.db import models
 
 from ladder.core.values import Combine, ReadingStatus
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.services.reading_items import Observation
+from omniroute_admin.common.services.statements import insert_many, quoted, update_many
 
 _OBSERVED = ("observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at")
 _SCOPE = ("combine", "model")
@@ -141,51 +135,25 @@ def _load_readings(
     return found
 
 
-def _update_windows(states: Collection[WindowState]) -> None:
-    assignments = ", ".join(f"{_quoted(name)} = %s" for name in _STATE)
-    # Only names of columns are put into the text, here and below; values go as parameters.
-    statement = f"UPDATE {_quoted(QuotaWindow._meta.db_table)} SET {assignments} WHERE id = %s"  # noqa: S608
-    columns = [QuotaWindow._meta.get_field(name) for name in (*_STATE, "id")]
-    _run(statement, columns, ([getattr(state, column.name) for column in columns] for state in states))
+def _update_windows(states: Iterable[WindowState]) -> None:
+    rows = ([getattr(state, name) for name in (*_STATE, "id")] for state in states)
+    update_many(model=QuotaWindow, columns=_STATE, rows=rows)
 
 
-def _insert_windows(states: Collection[WindowState]) -> None:
-    names = ("connection", "window", *_STATE, *_OWNED_BY_OPERATOR)
-    columns = [QuotaWindow._meta.get_field(name) for name in names]
+def _insert_windows(states: Iterable[WindowState]) -> None:
     rows = (
         [state.connection_id, state.window, *(getattr(state, name) for name in _STATE), *_OWNED_BY_OPERATOR.values()]
         for state in states
     )
-    _run(_insert(QuotaWindow, columns), columns, rows)
+    insert_many(model=QuotaWindow, columns=("connection", "window", *_STATE, *_OWNED_BY_OPERATOR), rows=rows)
 
 
 def _write_readings(readings: Iterable[tuple[int, Observation]]) -> None:
-    names = ("window", *_OBSERVED, "raw")
-    columns = [QuotaReading._meta.get_field(name) for name in names]
-    replaced = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in (*_OBSERVED, "raw"))
-    statement = f"{_insert(QuotaReading, columns)} ON CONFLICT (window_id, observed_at) DO UPDATE SET {replaced}"
-    _run(statement, columns, ([key, *(getattr(reading, name) for name in names[1:])] for key, reading in readings))
-
-
-def _insert(model: type[models.Model], columns: Collection[Any]) -> str:
-    names = ", ".join(_quoted(column.column) for column in columns)
-    values = ", ".join(["%s"] * len(columns))
-    return f"INSERT INTO {_quoted(model._meta.db_table)} ({names}) VALUES ({values})"  # noqa: S608
-
-
-def _run(statement: str, columns: Collection[Any], rows: Iterable[list[Any]]) -> None:
-    """Run one statement for many rows; every value goes through its column, which knows the database's form."""
-    prepare = [_preparer(column) for column in columns]
-    prepared = [[form(value) for form, value in zip(prepare, row, strict=True)] for row in rows]
-    if prepared:
-        with database.cursor() as cursor:
-            cursor.executemany(statement, prepared)
-
-
-def _preparer(column: Any) -> Callable[[Any], Any]:
-    """Return what brings a column's value into the database's form; values repeat, so each is done once."""
-    return lru_cache(maxsize=None)(lambda value: column.get_db_prep_save(value, database))
-
-
-def _quoted(name: str) -> str:
-    return database.ops.quote_name(name)
+    names = (*_OBSERVED, "raw")
+    replaced = ", ".join(f"{quoted(name)} = EXCLUDED.{quoted(name)}" for name in names)
+    insert_many(
+        model=QuotaReading,
+        columns=("window", *names),
+        rows=([key, *(getattr(reading, name) for name in names)] for key, reading in readings),
+        on_conflict=f"ON CONFLICT (window_id, observed_at) DO UPDATE SET {replaced}",
+    )

@@ -17,7 +17,7 @@ from ladder.views.picture import is_current, picture_of, sums_of
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
 from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
-from omniroute_admin.common.selectors.revision import current_revision
+from omniroute_admin.common.selectors.revision import current_token
 
 
 @login_required
@@ -66,7 +66,7 @@ def live_ladder(request: HttpRequest) -> HttpResponse:
         return HttpResponse("Sign in again.", status=401, content_type="text/plain")
     token, now = request.GET.get("v", ""), clock.now()
     held = picture_of(token)
-    if held and is_current(held, revision=current_revision(), now=now, zone=display_zone()):
+    if held and is_current(held, token=current_token(), now=now, zone=display_zone()):
         return HttpResponse(status=204)
     shows = "pool" if request.GET.get("show") == "pool" else "ladder"
     names = POOL_REGIONS if shows == "pool" else LADDER_REGIONS

@@ -1,7 +1,8 @@
 """The token that tells whether the picture a browser holds is still the picture there is (SPEC 5, 1).
 
-A token reads `<revision>.<evaluated>.<valid until>~<region>:<sum>~...`, instants in microseconds since 1970, 0 for
-none. Sums tell which regions need sending; what the browser counts by itself is no part of them.
+A token reads `<revision>.<shown>.<evaluated>.<valid until>~<region>:<sum>~...`, instants in microseconds since 1970, 0
+for none; `shown` counts what screens show beyond decisions (SPEC 3). Sums tell which regions need sending; what the
+browser counts by itself is no part of them.
 """
 
 import re
@@ -14,14 +15,15 @@ import msgspec
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _TICKING = re.compile(r"(<[^<>]*\bdata-tick=[^<>]*>)[^<]*")
-_STATE = re.compile(r"\d{1,20}(\.\d{1,20}){2}")
+_STATE = re.compile(r"\d{1,20}(\.\d{1,20}){3}")
 _SUM = re.compile(r"([a-z]{1,12}):([0-9a-f]{12})")
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """What a picture was drawn from: the revision, and the instants between which it holds (P9)."""
+    """What a picture was drawn from: revision and token, and the instants between which it holds (P9)."""
 
     revision: int
+    shown: int
     evaluated_at: int
     valid_until: int
 
@@ -33,7 +35,7 @@ def micros(at: datetime | None) -> int:
 
 def token_of(picture: Picture, *, sums: dict[str, str]) -> str:
     """Return the token of a picture and its regions."""
-    state = f"{picture.revision}.{picture.evaluated_at}.{picture.valid_until}"
+    state = f"{picture.revision}.{picture.shown}.{picture.evaluated_at}.{picture.valid_until}"
     return "~".join([state, *(f"{name}:{value}" for name, value in sums.items())])
 
 
@@ -53,8 +55,8 @@ def region_sum(html: str) -> str:
     return sha256(_TICKING.sub(r"\1", html).encode()).hexdigest()[:12]
 
 
-def is_current(picture: Picture, *, revision: int, now: datetime, zone: ZoneInfo) -> bool:
-    """Tell whether a picture still holds: the same revision, inside its instants, and on the same day in `zone`.
+def is_current(picture: Picture, *, token: tuple[int, int], now: datetime, zone: ZoneInfo) -> bool:
+    """Tell whether a picture still holds: the same (revision, shown), inside its instants, on the same day in `zone`.
 
     A clock stepped back before the picture's own instant is answered by a new one (SPEC 6); over midnight the clocks
     on it read differently.
@@ -62,7 +64,7 @@ def is_current(picture: Picture, *, revision: int, now: datetime, zone: ZoneInfo
     at = micros(now)
     inside = picture.evaluated_at <= at and (not picture.valid_until or at < picture.valid_until)
     same_day = _day(picture.evaluated_at, zone) == now.astimezone(zone).date()
-    return picture.revision == revision and inside and same_day
+    return (picture.revision, picture.shown) == token and inside and same_day
 
 
 def _day(at: int, zone: ZoneInfo) -> object:

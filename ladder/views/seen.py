@@ -1,5 +1,6 @@
 """The ladder at one instant, as every page of it is drawn from: one reading of the clock, one snapshot (SPEC 3)."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -7,22 +8,25 @@ import msgspec
 from django.conf import settings
 
 from ladder.core.ids import POOL_IDS
-from ladder.core.occupancy import Occupancy, build_occupancy
+from ladder.core.money import money_instants
+from ladder.core.occupancy import Occupancy, build_occupancy, with_budgets
 from ladder.core.pool import build_pool
 from ladder.core.snapshot import Snapshot
-from ladder.core.values import Pool
+from ladder.core.values import Budget, Pool, Rung
 from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns, read_labels
-from ladder.selectors.state import get_snapshot
+from ladder.selectors.state import get_present
 from ladder.views.filters import Asked
 from ladder.views.picture import Picture, micros
 from omniroute_admin.common.core.screen import Glance
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What was seen: the prepared facts, where everybody stands, when and in which zone."""
+    """What was seen: the prepared facts, where everybody stands, the money as it is, when and in which zone."""
 
     snapshot: Snapshot
     occupancy: Occupancy
+    budgets: Mapping[Rung, Budget]
+    shown: int
     glance: Glance
     cooldowns: dict[tuple[str, str], ActingCooldown]
     labels: dict[tuple[str, str], str]
@@ -32,8 +36,9 @@ class Seen(msgspec.Struct, frozen=True):
         """Return what the picture drawn from this holds on."""
         return Picture(
             revision=int(self.occupancy.revision),
+            shown=self.shown,
             evaluated_at=micros(self.glance.now),
-            valid_until=micros(holds_until(snapshot=self.snapshot, occupancy=self.occupancy)),
+            valid_until=micros(holds_until(occupancy=self.occupancy, budgets=self.budgets)),
         )
 
     def pool(self, asked: Asked) -> Pool:
@@ -52,11 +57,10 @@ def display_zone() -> ZoneInfo:
     return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
 
 
-def holds_until(*, snapshot: Snapshot, occupancy: Occupancy) -> datetime | None:
+def holds_until(*, occupancy: Occupancy, budgets: Mapping[Rung, Budget]) -> datetime | None:
     """Return when the picture changes by itself: with a decision (P9), or where a hold or budget window ends."""
-    ends = [rung.budget.window_end for rung in occupancy.rungs if rung.budget]
-    holds = [hold.expires_at for budget in snapshot.facts.budgets.values() for hold in budget.holds]
-    coming = [at for at in (occupancy.valid_until, *ends, *holds) if at and at > occupancy.evaluated_at]
+    ends = [at for budget in budgets.values() for at in money_instants(budget)]
+    coming = [at for at in (occupancy.valid_until, *ends) if at and at > occupancy.evaluated_at]
     return min(coming, default=None)
 
 
@@ -81,16 +85,19 @@ def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
     kept = _kept
     if kept is None or not kept.serves(snapshot=snapshot, now=now):
         made = build_occupancy(snapshot=snapshot, now=now)
-        kept = _kept = _Kept(snapshot, made, holds_until(snapshot=snapshot, occupancy=made))
+        kept = _kept = _Kept(snapshot, made, made.valid_until)
     return kept.occupancy
 
 
 def see(*, now: datetime) -> Seen:
     """Return the ladder at `now`."""
-    snapshot = get_snapshot(now=now)
+    snapshot, budgets, shown = get_present(now=now)
+    drawn = _occupancy(snapshot=snapshot, now=now)
     return Seen(
         snapshot=snapshot,
-        occupancy=_occupancy(snapshot=snapshot, now=now),
+        occupancy=with_budgets(occupancy=drawn, budgets=budgets, now=now),
+        budgets=budgets,
+        shown=shown,
         glance=Glance(now=now, zone=display_zone()),
         cooldowns=read_acting_cooldowns(now=now),
         labels=read_labels(),

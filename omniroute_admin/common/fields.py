@@ -1,6 +1,7 @@
 """Column types that carry a rule of SPEC 1, so that no model states it twice."""
 
-from typing import Any
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -15,6 +16,8 @@ from omniroute_admin.common.core.names import (
 
 PROVIDER_NAME = RegexValidator(PROVIDER_PATTERN, "A provider is lower-case letters, digits and ._:@+-")
 """Checks a canonical name that is, or means, a provider (SPEC 1)."""
+_MICRO_PLACES = 6
+_NOTHING_LOST = Context(prec=40, traps=[Inexact, InvalidOperation])
 
 
 class CanonicalField(models.CharField):
@@ -104,6 +107,41 @@ class UsdField(models.DecimalField):
         kwargs.setdefault("max_digits", 15)
         kwargs.setdefault("decimal_places", 6)
         super().__init__(*args, **kwargs)
+
+
+class MicroUsdField(models.BigIntegerField):
+    """US dollars, exact to six places, stored as whole micro-dollars: sums are exact on every database.
+
+    In Python it is a Decimal with six places.
+    """
+
+    if TYPE_CHECKING:
+        _pyi_private_set_type: Decimal  # type: ignore[assignment]
+        _pyi_private_get_type: Decimal  # type: ignore[assignment]
+        _pyi_lookup_exact_type: Decimal  # type: ignore[assignment]
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Decimal | None:
+        """Return dollars for what a column, or a sum of one, holds."""
+        return None if value is None else Decimal(value).scaleb(-_MICRO_PLACES)
+
+    def to_python(self, value: Any) -> Decimal | None:
+        """Return dollars from what was assigned, or typed into a form.
+
+        Raises:
+            ValidationError: it is no finite number, or has more than six places.
+        """
+        if value is None or value == "":
+            return None
+        try:
+            amount = Decimal(value)
+            return amount.quantize(Decimal(1).scaleb(-_MICRO_PLACES), context=_NOTHING_LOST)
+        except (ArithmeticError, ValueError, TypeError):
+            raise ValidationError("Give an amount in USD with at most six places.") from None
+
+    def get_prep_value(self, value: Any) -> int | None:
+        """Return whole micro-dollars."""
+        amount = self.to_python(value)
+        return None if amount is None else int(amount.scaleb(_MICRO_PLACES))
 
 
 def validate_text_list(value: Any) -> None:

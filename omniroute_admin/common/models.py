@@ -11,10 +11,12 @@ from omniroute_admin.common.history import history
 class Revision(models.Model):
     """The one counter that grows with every committed change that can alter a decision or a permission (SPEC 3).
 
-    One row, id 1, made by the first migration.
+    One row, id 1, made by the first migration. `shown` grows with every commit that moves no decision, yet changes what
+    screens show beyond them (spend so far): their token.
     """
 
     value = models.BigIntegerField(default=1)
+    shown = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = [

@@ -18,8 +18,11 @@ from tests.factories import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    RefusalReportFactory,
     RungFlipFactory,
     RungSampleFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 from tests.factories_ladder import NOW
 
@@ -31,7 +34,10 @@ ROWS = [
     (models.QuotaReading, QuotaReadingFactory),
     (models.Cooldown, CooldownFactory),
     (models.Breaker, BreakerFactory),
+    (models.RefusalReport, RefusalReportFactory),
     (models.LadderSettings, models.LadderSettings.objects.get),
+    (models.UsageEvent, UsageEventFactory),
+    (models.SpendHold, SpendHoldFactory),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
     (models.RungFlip, RungFlipFactory),
     (models.RungSample, RungSampleFactory),
@@ -204,3 +210,11 @@ def test_the_timeline_is_listed_in_words_and_filtered_by_what_flipped_and_why(bo
     RungSampleFactory(rung="free")
     text = boss.get(address(models.RungSample, "changelist")).content.decode()
     assert [words in text for words in ("no limit", "$1.2<", "no budget is asked")] == [True] * 3
+
+
+@pytest.mark.parametrize("make", [UsageEventFactory, SpendHoldFactory])
+def test_the_ledger_is_only_looked_at_spec_3(boss, make):
+    row = make()
+    assert boss.get(address(type(row), "add")).status_code == 403
+    assert boss.post(address(type(row), "delete", row.pk), {"post": "yes"}).status_code == 403
+    assert boss.post(address(type(row), "change", row.pk), {"rung": "premium"}).status_code == 403

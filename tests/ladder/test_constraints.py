@@ -4,9 +4,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError, Sum
 
 from ladder import models
+from ladder.errors import LedgerIsAppendOnly
 from ladder.models import LadderSettings, RungBudget
 from tests.factories import (
     BreakerFactory,
@@ -14,6 +17,8 @@ from tests.factories import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    SpendHoldFactory,
+    UsageEventFactory,
 )
 from tests.factories_ladder import NOW
 
@@ -44,6 +49,22 @@ IMPOSSIBLE = [
     ("cooldown_cause_is_a_word", CooldownFactory, {"cause": "boredom"}),
     ("cooldown_is_never_lengthened", CooldownFactory, {"effective_until": NOW + timedelta(hours=3)}),
     ("breaker_has_provider", BreakerFactory, {"provider": ""}),
+    ("usage_has_names", UsageEventFactory, {"event_id": ""}),
+    ("usage_has_names", UsageEventFactory, {"model": ""}),
+    ("usage_money_is_of_its_rung", UsageEventFactory, {"rung": "seventh", "money_kind": "other"}),
+    ("usage_billing_is_a_class", UsageEventFactory, {"billing": "barter"}),
+    ("usage_money_is_of_its_rung", UsageEventFactory, {"rung": "subscription"}),
+    ("usage_money_is_of_its_rung", UsageEventFactory, {"money_kind": "plan"}),
+    ("usage_cost_is_not_negative", UsageEventFactory, {"booked_cost": Decimal(-1)}),
+    ("usage_cost_is_not_negative", UsageEventFactory, {"cost_usd": Decimal(-1)}),
+    ("usage_original_is_booked_whole", UsageEventFactory, {"booked_usd": Decimal(0)}),
+    ("usage_original_is_booked_whole", UsageEventFactory, {"booked_at": NOW + timedelta(days=1)}),
+    ("usage_correction_names_its_original", UsageEventFactory, {"corrects_event_id": "e1"}),
+    ("usage_tokens_are_not_negative", UsageEventFactory, {"output_tokens": -1}),
+    ("hold_has_names", SpendHoldFactory, {"hold_id": ""}),
+    ("hold_rung_is_a_word", SpendHoldFactory, {"rung": "seventh"}),
+    ("hold_is_not_negative", SpendHoldFactory, {"amount_usd": Decimal(-1)}),
+    ("hold_ends_after_its_start", SpendHoldFactory, {"expires_at": NOW}),
 ]
 
 
@@ -139,8 +160,50 @@ def test_every_check_of_the_live_state_has_its_case_above():
             models.QuotaReading,
             models.Cooldown,
             models.Breaker,
+            models.UsageEvent,
+            models.SpendHold,
         )
         for constraint in model._meta.constraints
         if constraint.__class__.__name__ == "CheckConstraint"
     }
     assert checked == {name for name, _, _ in IMPOSSIBLE}
+
+
+def test_an_event_is_booked_once_spec_4():
+    UsageEventFactory(event_id="e1")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        UsageEventFactory(event_id="e1")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row.save(),
+        lambda row: row.delete(),
+        lambda row: models.UsageEvent.objects.filter(pk=row.pk).update(rung="premium"),
+        lambda row: models.UsageEvent.objects.bulk_update([row], ["rung"]),
+        lambda row: models.UsageEvent.objects.all().delete(),
+    ],
+)
+def test_the_ledger_is_append_only_spec_3(change):
+    row = UsageEventFactory()
+    row.rung = "premium"
+    with pytest.raises(LedgerIsAppendOnly):
+        change(row)
+    assert models.UsageEvent.objects.get().rung == "cheap"
+
+
+def test_a_connection_with_usage_stays_in_the_books_spec_3():
+    row = UsageEventFactory()
+    with pytest.raises(ProtectedError):
+        row.connection.delete()
+
+
+def test_micro_dollars_are_summed_exactly_on_every_database():
+    amounts = [Decimal("0.000001"), Decimal("999999.999999"), Decimal("0.1"), Decimal("0.2")]
+    for amount in amounts:
+        UsageEventFactory(booked_cost=amount)
+    assert models.UsageEvent.objects.aggregate(total=Sum("booked_usd"))["total"] == Decimal("1000000.300000")
+    assert models.UsageEvent.objects.filter(booked_usd=Decimal("0.1")).count() == 1
+    with pytest.raises(ValidationError):
+        UsageEventFactory(booked_cost=Decimal("0.0000001"))

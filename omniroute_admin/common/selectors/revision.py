@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from django.db import connection, transaction
 
 _READ = "SELECT value FROM common_revision WHERE id = 1"
+_READ_BOTH = "SELECT value, shown FROM common_revision WHERE id = 1"
 
 
 def current_revision() -> int:
@@ -13,6 +14,14 @@ def current_revision() -> int:
     with connection.cursor() as cursor:
         cursor.execute(_READ)
         return int(cursor.fetchone()[0])
+
+
+def current_token() -> tuple[int, int]:
+    """Return the revision, and the count of what screens show beyond it; one indexed read."""
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_BOTH)
+        value, shown = cursor.fetchone()
+        return int(value), int(shown)
 
 
 @contextmanager

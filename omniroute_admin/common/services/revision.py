@@ -6,12 +6,17 @@ from contextlib import contextmanager
 from django.db import connection, transaction
 
 _BUMP = "UPDATE common_revision SET value = value + 1 WHERE id = 1"
+_SHOW = "UPDATE common_revision SET shown = shown + 1 WHERE id = 1"
 
 
 class DecidingWrite:
-    """A write under way; set `changed` to False where nothing that a decision depends on was changed."""
+    """A write under way; set `changed` to False where nothing that a decision depends on was changed.
+
+    `shown` says that something was which screens show all the same: the token of what they show moves then.
+    """
 
     changed: bool = True
+    shown: bool = False
 
 
 @contextmanager
@@ -31,8 +36,8 @@ def deciding_write() -> Iterator[DecidingWrite]:
     try:
         with transaction.atomic():
             yield write
-            if write.changed:
+            if write.changed or write.shown:
                 with connection.cursor() as cursor:
-                    cursor.execute(_BUMP)
+                    cursor.execute(_BUMP if write.changed else _SHOW)
     finally:
         connection._deciding_write = None  # type: ignore[attr-defined]

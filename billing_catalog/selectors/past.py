@@ -1,0 +1,126 @@
+"""The catalogue with its history, so that an event is judged by what stood when it happened (M6)."""
+
+from collections.abc import Callable, Collection, Hashable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import models
+from django.db.models import Q
+
+from billing_catalog.core.past import Past, Records
+from billing_catalog.core.values import Billing, CatalogRow, Overage, Thresholds, Tier, TierRule
+from billing_catalog.core.versions import ALWAYS, FOREVER, Span, Version, spans_of
+from billing_catalog.mapping import to_prices
+from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, TierOverride, TierThresholds
+from billing_catalog.selectors.aliases import alias_map
+
+T = TypeVar("T")
+_DELETED = "-"
+_MADE = "+"
+
+
+class PastReader:
+    """Reads what the catalogue ever said: of some providers at first, of all where something asks for it."""
+
+    def __init__(self, *, now: datetime, only_present: bool = False) -> None:
+        """Remember when it is asked; `only_present` leaves the history out, for what happens now."""
+        self._now = now
+        self._only_present = only_present
+        self._aliases = alias_map()
+        self._of_all: Past | None = None
+
+    def of(self, *, providers: Collection[str]) -> Past:
+        """Return the catalogue of some providers, by canonical names; a constant number of queries."""
+        known_as = {alias for alias, provider in self._aliases.items() if provider in providers}
+        return self._read({*providers, *known_as})
+
+    def of_all(self) -> Past:
+        """Return the catalogue of every provider, read once."""
+        if self._of_all is None:
+            self._of_all = self._read(None)
+        return self._of_all
+
+    def _read(self, names: Collection[str] | None) -> Past:
+        prices = ModelPrice.objects.all() if names is None else ModelPrice.objects.filter(provider__in=names)
+        records = Records(
+            entries=self._spans(BillingEntry, _ENTRY, self._entry, lambda row: (row.provider, row.auth_type), names),
+            rules=self._spans(TierOverride, _RULE, self._rule, lambda row: (row.provider, row.model_pattern), names),
+            free_providers=self._spans(FreeProvider, ["provider"], self._named, lambda name: name, names),
+            price_sources=self._spans(PriceSource, _SOURCE, self._source, lambda source: source[0], names),
+            thresholds=self._thresholds(),
+            prices=to_prices(prices),
+        )
+        return Past(records=records, known_at=self._now)
+
+    def _spans(
+        self,
+        model: type[models.Model],
+        fields: list[str],
+        make: Callable[..., T],
+        key: Callable[[T], Hashable],
+        names: Collection[str] | None,
+    ) -> tuple[Span[T], ...]:
+        """Return the time of every version of the rows that ever spoke of these providers; two queries."""
+        rows = model._default_manager.order_by("id")
+        if self._only_present:
+            rows = rows if names is None else rows.filter(provider__in=names)
+            return tuple(Span(row, ALWAYS, FOREVER, make(*said)) for row, *said in rows.values_list("id", *fields))
+        past = model.history.model.objects.order_by("history_id")  # type: ignore[attr-defined]
+        if names is not None:
+            ids = past.filter(provider__in=names).order_by().values("id")
+            past, rows = past.filter(id__in=ids), rows.filter(Q(provider__in=names) | Q(id__in=ids))
+        present = {row: make(*said) for row, *said in rows.values_list("id", *fields)}
+        written = [
+            Version(row, since, None if what == _DELETED else make(*said))
+            for row, since, what, *said in past.values_list("id", "history_date", "history_type", *fields)
+        ]
+        return spans_of(versions=as_present(versions=written, present=present), key=key)
+
+    def _thresholds(self) -> tuple[Span[Thresholds], ...]:
+        """Return the thresholds over time; the row came with the tables, so its history begins with a change."""
+        said: list[Any] = ["free", "cheap"]
+        row = TierThresholds.objects.values_list(*said).get(pk=1)
+        if self._only_present:
+            return (Span(1, ALWAYS, FOREVER, Thresholds(*row)),)
+        past = TierThresholds.history.order_by("history_id").values_list("history_date", "history_type", *said)
+        written = [Version(1, since, Thresholds(*values)) for since, _, *values in past]
+        if written and past[0][1] != _MADE:
+            written.insert(0, Version(1, ALWAYS, Thresholds()))
+        return spans_of(versions=as_present(versions=written, present={1: Thresholds(*row)}), key=lambda _: "one")
+
+    def _provider(self, name: str) -> str:
+        return self._aliases.get(name, name)
+
+    def _entry(self, provider: str, auth_type: str | None, billing: str, overage: str) -> CatalogRow:
+        return CatalogRow(self._provider(provider), Billing(billing), Overage(overage), auth_type)
+
+    def _rule(self, provider: str, tier: str, pattern: str | None) -> TierRule:
+        return TierRule(self._provider(provider), Tier(tier), pattern)
+
+    def _named(self, provider: str) -> str:
+        return self._provider(provider)
+
+    def _source(self, provider: str, sells_seats: bool) -> tuple[str, bool]:
+        return self._provider(provider), sells_seats
+
+
+_ENTRY = ["provider", "auth_type", "billing", "overage"]
+_RULE = ["provider", "tier", "model_pattern"]
+_SOURCE = ["provider", "sells_seats"]
+
+
+def as_present(*, versions: list[Version[T]], present: dict[int, T]) -> list[Version[T]]:
+    """Return the versions with the rows as they are now at their end, whoever wrote them and with or without history.
+
+    A row that is gone without a word in the history is gone from its last version on.
+    """
+    last = {version.row: version for version in versions}
+    closing = [
+        Version(row, last[row].since if row in last else ALWAYS, value)
+        for row, value in present.items()
+        if row not in last or last[row].value != value
+    ]
+    gone: list[Version[T]] = [
+        Version(row, one.since, None) for row, one in last.items() if row not in present and one.value is not None
+    ]
+    return [*versions, *closing, *gone]

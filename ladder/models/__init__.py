@@ -1,0 +1,27 @@
+"""The live state of SPEC 3: connections, quota windows and readings, cooldowns, settings, budgets, the ledger."""
+
+from ladder.models.connections import Connection, ConnectionQuerySet
+from ladder.models.ledger import SpendHold, UsageEvent, UsageEventQuerySet
+from ladder.models.quota import QuotaReading, QuotaWindow
+from ladder.models.refusals import RefusalReport
+from ladder.models.resting import Breaker, Cooldown
+from ladder.models.settings import LadderSettings, RungBudget
+from ladder.models.timeline import RungFlip, RungSample, TimelineCursor
+
+__all__ = [
+    "Breaker",
+    "Connection",
+    "ConnectionQuerySet",
+    "Cooldown",
+    "LadderSettings",
+    "QuotaReading",
+    "QuotaWindow",
+    "RefusalReport",
+    "RungBudget",
+    "RungFlip",
+    "RungSample",
+    "SpendHold",
+    "TimelineCursor",
+    "UsageEvent",
+    "UsageEventQuerySet",
+]

@@ -1,0 +1,44 @@
+"""Spend and holds, always derived from the rows of the ledger (M2, M4)."""
+
+from collections.abc import Collection
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import Count, Sum
+
+from ladder.core.ledger import Spend
+from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
+from ladder.mapping import rung_named, to_budget, window_at
+from ladder.models import RungBudget, SpendHold, UsageEvent
+
+
+def read_budgets(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, Budget]:
+    """Read the budgets of paid rungs in their present windows, with spend and active holds; four queries for both."""
+    words = [rung.word for rung in rungs]
+    holds = read_active_holds(now=now, rungs=rungs)
+    budgets = {}
+    for row in RungBudget.objects.filter(rung__in=words):
+        rung, window = rung_named(row.rung), window_at(row, at=now)
+        spend = read_spend(rung=rung, start=window.counted_from, end=window.end)
+        budgets[rung] = to_budget(row, window=window, spend=spend, holds=holds.get(rung, ()))
+    return budgets
+
+
+def read_spend(*, rung: Rung, start: datetime, end: datetime) -> Spend:
+    """Sum what drew on a rung's budget in [start, end), by when it happened (M4); one query that an index answers."""
+    rows = UsageEvent.objects.filter(
+        money_kind=MoneyKind.BUDGET.value, rung=rung.word, booked_at__gte=start, booked_at__lt=end
+    ).order_by()
+    found = rows.aggregate(usd=Sum("booked_usd"), rows=Count("*"), estimated=Sum("estimated_change"))
+    return Spend(found["usd"] or Decimal(0), found["rows"], found["estimated"] or 0)
+
+
+def read_active_holds(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, tuple[Hold, ...]]:
+    """Read the holds that act at `now`: neither settled, nor released, nor over (M2); one query."""
+    rows = SpendHold.objects.filter(
+        rung__in=[rung.word for rung in rungs], released_at=None, settled_by=None, expires_at__gt=now
+    )
+    found: dict[Rung, list[Hold]] = {}
+    for word, amount, expires_at in rows.order_by("id").values_list("rung", "amount_usd", "expires_at"):
+        found.setdefault(rung_named(word), []).append(Hold(amount, expires_at))
+    return {rung: tuple(holds) for rung, holds in found.items()}

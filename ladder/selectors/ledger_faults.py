@@ -1,0 +1,67 @@
+"""What in the ledger contradicts itself: every total is a sum of rows, so the rows of each original must add up."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import msgspec
+from django.db.models import F, Q, QuerySet
+
+from ladder.core.ledger import Claim, Cost, counting_claim
+from ladder.models import SpendHold, UsageEvent
+
+_BATCH = 2000
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """How many rows were looked at, and what is wrong, each in a sentence."""
+
+    rows: int
+    faults: tuple[str, ...]
+
+
+def check_ledger() -> Checked:
+    """Look at every row and name what contradicts the rules of the ledger (M4, M5, M6)."""
+    faults = [*_lone_faults(), *_chain_faults(), *_hold_faults()]
+    return Checked(UsageEvent.objects.count(), tuple(faults))
+
+
+def _lone_faults() -> Iterator[str]:
+    """Yield originals that add something else than their cost, or stand at another instant than their own."""
+    whole = Q(booked_usd=F("booked_cost"), booked_at=F("occurred_at"))
+    rows = UsageEvent.objects.filter(original=None).exclude(whole)
+    yield from (f"{name}: an original is not booked whole" for name in _names(rows))
+    estimated = Q(is_estimated=True, estimated_change=1) | Q(is_estimated=False, estimated_change=0)
+    rows = UsageEvent.objects.filter(original=None).exclude(estimated)
+    yield from (f"{name}: an original does not count its estimate" for name in _names(rows))
+
+
+def _chain_faults() -> Iterator[str]:
+    """Yield what is wrong with originals that have corrections, and with those."""
+    corrected = UsageEvent.objects.filter(original=None, corrections__isnull=False).distinct().order_by("pk")
+    for original in corrected.iterator(chunk_size=_BATCH):
+        rows = [original, *original.corrections.order_by("pk")]
+        place = (original.booked_at, original.rung, original.money_kind, original.connection_id)
+        for row in rows[1:]:
+            if (row.booked_at, row.rung, row.money_kind, row.connection_id) != place:
+                yield f"{row.event_id}: a correction is booked elsewhere than {original.event_id}"
+        counting = counting_claim([_claim(row) for row in rows]).cost
+        added = sum((row.booked_usd for row in rows), Decimal(0))
+        if added != counting.usd:
+            yield f"{original.event_id}: its rows add up to {added}, and {counting.usd} counts"
+        if sum(row.estimated_change for row in rows) != int(counting.is_estimated):
+            yield f"{original.event_id}: its rows miscount what is estimated"
+
+
+def _hold_faults() -> Iterator[str]:
+    """Yield holds that an event settled which does not name them."""
+    rows = SpendHold.objects.filter(settled_by__isnull=False).exclude(settled_by__hold_id=F("hold_id"))
+    for hold_id in rows.order_by("pk").values_list("hold_id", flat=True):
+        yield f"hold {hold_id}: settled by an event that does not name it"
+
+
+def _claim(row: UsageEvent) -> Claim:
+    return Claim(row.original_id is not None, row.occurred_at, row.event_id, Cost(row.booked_cost, row.is_estimated))
+
+
+def _names(rows: QuerySet[UsageEvent]) -> Iterator[str]:
+    return rows.order_by("pk").values_list("event_id", flat=True).iterator(chunk_size=_BATCH)

@@ -1,0 +1,57 @@
+"""Budgets of the paid rungs: their locks, what a decision takes from them, and counting anew (M2, M8, M9)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import connection as database
+
+from ladder.core.money import gate
+from ladder.core.values import PAID_RUNGS, Budget, Rung
+from ladder.models import RungBudget
+from ladder.selectors.ledger import read_budgets
+from omniroute_admin.common.errors import NotFound
+from omniroute_admin.common.history import Actor, stamp
+from omniroute_admin.common.services.revision import deciding_write
+
+Gates = dict[Rung, tuple[bool, datetime | None]]
+
+
+def lock_budgets(*, rungs: Collection[Rung]) -> dict[Rung, RungBudget]:
+    """Return the budgets of paid rungs, locked in the fixed order to the end of the transaction.
+
+    Whoever adds spend or grants, settles or releases a hold takes this lock after those of connections: then spend and
+    holds of a rung only change one after the other (M8).
+    """
+    words = {rung.word: rung for rung in rungs if rung in PAID_RUNGS}
+    if not words:
+        return {}
+    rows = RungBudget.objects.filter(rung__in=words).order_by("rung")
+    if database.features.has_select_for_no_key_update:
+        rows = rows.select_for_update(no_key=True)
+    return {words[row.rung]: row for row in rows}
+
+
+def read_gates(*, rungs: Collection[Rung], now: datetime) -> Gates:
+    """Read whether each of these rungs is closed by spend and holds, and until when: all a decision takes from them."""
+    paid = [rung for rung in rungs if rung in PAID_RUNGS]
+    budgets = read_budgets(now=now, rungs=paid) if paid else {}
+    return {rung: gate(budget=budget, now=now) for rung, budget in budgets.items()}
+
+
+def reset_budget(*, rung: str, actor: Actor, reason: str, now: datetime) -> Budget:
+    """Start the count of a rung's budget again at `now` and return its state then (M9).
+
+    Every row of the ledger stays, and no later window moves.
+
+    Raises:
+        NotFound: no rung of that name has a budget.
+    """
+    with deciding_write():
+        paid = next((one for one in PAID_RUNGS if one.word == rung), None)
+        if paid is None:
+            raise NotFound(f"No budget belongs to {rung!r}: {', '.join(one.word for one in PAID_RUNGS)} have one.")
+        row = lock_budgets(rungs=[paid])[paid]
+        row.counted_from = now
+        stamp(instance=row, actor=actor, reason=reason, now=now)
+        row.save()
+        return read_budgets(now=now, rungs=[paid])[paid]
