@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import models
 from django.db.models import Q
@@ -10,13 +10,12 @@ from django.db.models import Q
 from billing_catalog.core.past import Past, Records
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Thresholds, Tier, TierRule
 from billing_catalog.core.versions import ALWAYS, FOREVER, Span, Version, spans_of
-from billing_catalog.mapping import to_prices
+from billing_catalog.mapping import read_thresholds, to_prices
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, TierOverride, TierThresholds
 from billing_catalog.selectors.aliases import alias_map
 
 T = TypeVar("T")
 _DELETED = "-"
-_MADE = "+"
 
 
 class PastReader:
@@ -77,16 +76,13 @@ class PastReader:
         return spans_of(versions=as_present(versions=written, present=present), key=key)
 
     def _thresholds(self) -> tuple[Span[Thresholds], ...]:
-        """Return the thresholds over time; the row came with the tables, so its history begins with a change."""
-        said: list[Any] = ["free", "cheap"]
-        row = TierThresholds.objects.values_list(*said).get(pk=1)
+        """Return the thresholds over time."""
+        present = {1: read_thresholds()}
         if self._only_present:
-            return (Span(1, ALWAYS, FOREVER, Thresholds(*row)),)
-        past = TierThresholds.history.order_by("history_id").values_list("history_date", "history_type", *said)
-        written = [Version(1, since, Thresholds(*values)) for since, _, *values in past]
-        if written and past[0][1] != _MADE:
-            written.insert(0, Version(1, ALWAYS, Thresholds()))
-        return spans_of(versions=as_present(versions=written, present={1: Thresholds(*row)}), key=lambda _: "one")
+            return (Span(1, ALWAYS, FOREVER, present[1]),)
+        past = TierThresholds.history.order_by("history_id").values_list("history_date", "free", "cheap")
+        written = [Version(1, since, Thresholds(*values)) for since, *values in past]
+        return spans_of(versions=as_present(versions=written, present=present), key=lambda _: "one")
 
     def _provider(self, name: str) -> str:
         return self._aliases.get(name, name)

@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 
 from ladder.core.values import MoneyKind
 from ladder.mapping import rung_named
-from ladder.models import UsageEvent
+from ladder.models import Connection, UsageEvent
 from ladder.services.answers import Rejected, TelemetryAnswer
-from ladder.services.booked_connections import Booked, lock_booked
+from ladder.services.booked_connections import lock_booked
 from ladder.services.budgets import lock_budgets, read_gates
 from ladder.services.hold_rows import rungs_of_holds, settle_holds
 from ladder.services.live_connections import Refusal
@@ -89,9 +89,9 @@ class _Recorder:
         write.shown = bool(self._ledger.new)
         return [outcome for _, outcome in sorted(self._outcomes.items())]
 
-    def _find_connections(self) -> dict[int, Booked]:
+    def _find_connections(self) -> dict[int, Connection]:
         """Return on whom the events are booked that are neither there yet nor corrections."""
-        fresh: dict[int, Booked] = {}
+        fresh: dict[int, Connection] = {}
         for index, item in self._good.items():
             if item.corrects_event_id or self._is_known(index, item):
                 continue
@@ -104,15 +104,15 @@ class _Recorder:
                 fresh[index] = found
         return fresh
 
-    def _make_judge(self, fresh: Iterable[Booked], corrections: Iterable[UsageItem]) -> UsageJudge:
-        booked = {one.key: one for one in fresh}
+    def _make_judge(self, fresh: Iterable[Connection], corrections: Iterable[UsageItem]) -> UsageJudge:
+        booked = {one.pk: one for one in fresh}
         self._connections.read_auth_types(keys=list(booked))
         originals = [self._ledger.original_of(item.corrects_event_id or "") for item in corrections]
         providers = {one.provider for one in booked.values()}
         providers |= {row.connection.provider for row in originals if row is not None}
         return UsageJudge(providers=providers, connections=self._connections, now=self._now)
 
-    def _book_originals(self, fresh: dict[int, Booked]) -> None:
+    def _book_originals(self, fresh: dict[int, Connection]) -> None:
         for index, booked in fresh.items():
             item = self._good[index]
             # Once more: the same id may stand twice in the body.
