@@ -16,11 +16,13 @@ from ladder.services.usage_items import UsageItem
 class UsageJudge:
     """Judges the events of one body; the whole catalogue is read only where something has to be estimated."""
 
-    def __init__(self, *, providers: Collection[str], connections: BookedConnections, now: datetime) -> None:
-        """Read the catalogue of these providers with its history."""
+    def __init__(
+        self, *, providers: Collection[str], models: Collection[str], connections: BookedConnections, now: datetime
+    ) -> None:
+        """Read the catalogue of these providers and models with its history."""
         self._connections, self._now = connections, now
         self._reader = PastReader(now=now)
-        self._past = self._reader.of(providers=providers)
+        self._past = self._reader.of(providers=providers, models=models)
         self._dearest: dict[tuple[Rung, tuple[int, int]], Price | None] = {}
 
     def original(self, item: UsageItem, booked: Connection) -> UsageEvent:
