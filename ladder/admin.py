@@ -16,6 +16,7 @@ from ladder.models import (
     LadderSettings,
     QuotaReading,
     QuotaWindow,
+    RefusalReport,
     RungBudget,
     SpendHold,
     UsageEvent,
@@ -175,6 +176,21 @@ class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     list_filter = ["status", "unlimited", "observed_at", "window__connection__provider"]
     list_select_related = ["window__connection"]
     search_fields = ["window__window", "window__connection__connection_id", "window__connection__provider"]
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
+
+
+@admin.register(RefusalReport)
+class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Refusals, as they were reported; history itself, so it is only looked at."""
+
+    list_display = ["connection", "model", "cause", "occurred_at", "received_at", "asked_until", "is_counted"]
+    list_filter = ["cause", "occurred_at", "connection__provider"]
+    list_select_related = ["connection"]
+    search_fields = ["connection__connection_id", "connection__provider", "model"]
     show_full_result_count = False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -343,3 +359,6 @@ class SpendHoldAdmin(OnlyRead):
     list_filter = ["rung", "expires_at", "connection__provider"]
     list_select_related = ["connection", "settled_by"]
     search_fields = ["hold_id", "model", "connection__connection_id", "connection__provider"]
+
+
+from ladder import admin_timeline  # noqa: E402, F401 - Django looks for this module's name only

@@ -1,6 +1,7 @@
 """The words of SPEC 1 as database choices; the core's enums are the one list."""
 
 from billing_catalog.core.values import Billing
+from ladder.core.timeline_causes import Cause
 from ladder.core.values import Combine, CooldownCause, MoneyKind, Period, ReadingStatus, Rung, Weekday
 
 STATUS_CHOICES = [(word.value, word.value) for word in ReadingStatus]
@@ -10,5 +11,7 @@ PERIOD_CHOICES = [(word.value, word.value) for word in Period]
 WEEKDAY_CHOICES = [(word.value, word.value) for word in Weekday]
 BUDGET_RUNG_CHOICES = [("cheap", "cheap"), ("premium", "premium")]
 RUNG_CHOICES = [(rung.word, rung.word) for rung in Rung]
+FLIP_CAUSE_CHOICES = [(word.value, word.value) for word in Cause]
+FLIP_KIND_CHOICES = [("connection", "connection"), ("rung", "rung")]
 BILLING_CHOICES = [(word.value, word.value) for word in Billing]
 MONEY_CHOICES = [(word.value, word.value) for word in MoneyKind]

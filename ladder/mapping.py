@@ -33,6 +33,7 @@ CONNECTION_FIELDS = (
     "is_enabled",
     "is_implied",
     "overage_override",
+    "overage_override_reason",
     "excluded_models",
 )
 WINDOW_FIELDS = (
@@ -72,18 +73,29 @@ def to_connections(
 
 
 def _to_connection(row: tuple[Any, ...], windows: list[Window], cooldowns: list[Cooldown]) -> Connection:
-    _, connection_id, provider, auth_type, is_enabled, is_implied, override, excluded = row
+    _, connection_id, provider, auth_type, is_enabled, is_implied, override, reason, excluded = row
     return Connection(
         connection_id=connection_id,
         provider=provider,
         auth_type=auth_type,
         is_enabled=is_enabled,
         is_implied=is_implied,
-        overage_override=Overage(override) if override else None,
+        overage_override=acting_override(override=override, reason=reason),
         excluded_models=tuple(excluded),
         windows=tuple(windows),
         cooldowns=tuple(cooldowns),
     )
+
+
+def acting_override(*, override: str | None, reason: str) -> Overage | None:
+    """Return the overage override that acts (B4): `hard-stop` does so only with a written reason.
+
+    Without one it may stand where the catalogue said the same; should the catalogue say otherwise later, the catalogue
+    counts.
+    """
+    if not override or (override == Overage.HARD_STOP and not reason.strip()):
+        return None
+    return Overage(override)
 
 
 def _to_window(row: tuple[Any, ...], *, is_held: bool) -> Window:

@@ -1,8 +1,12 @@
 """Periodic tasks of the ladder. Each can be repeated: a message is delivered at most once, or late."""
 
+from datetime import timedelta
+
 from celery import shared_task
 
+from ladder.services import timeline
 from ladder.services.demo import move_demo
+from ladder.services.thinning import KEEP_ALL_FOR, thin_readings, thin_refusals
 from omniroute_admin.common.clock import now
 
 
@@ -10,3 +14,29 @@ from omniroute_admin.common.clock import now
 def move_demo_fleet() -> None:
     """Read the demo fleet anew; where there is none, do nothing."""
     move_demo(now=now())
+
+
+@shared_task
+def note_flips() -> None:
+    """Note what changed on the ladder since the last look; one that comes late tells the same instants."""
+    timeline.note_flips(now=now())
+
+
+@shared_task
+def sample_occupancy() -> None:
+    """Keep how each rung stands in this minute, once."""
+    timeline.sample_occupancy(now=now())
+
+
+@shared_task
+def thin_timeline() -> None:
+    """Drop the samples and flips that age takes."""
+    timeline.thin_timeline(now=now())
+
+
+@shared_task
+def thin_history(*, keep_all_for_days: int = KEEP_ALL_FOR.days) -> None:
+    """Thin old readings and drop old reports of refusals; no verdict changes (Q5)."""
+    at = now()
+    thin_readings(now=at, keep_all_for=timedelta(days=keep_all_for_days))
+    thin_refusals(now=at)

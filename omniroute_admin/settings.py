@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from celery.schedules import crontab
+
 from omniroute_admin.environment import Environment, usable_folder
 
 env = Environment(os.environ)
@@ -196,8 +198,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": HEARTBEAT_SECONDS,
         "options": {"expires": HEARTBEAT_SECONDS},
     },
+    "thin_history": {"task": "ladder.tasks.thin_history", "schedule": 3600, "options": {"expires": 3600}},
     # Does nothing where there is no demo fleet.
     "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
+    "flips": {"task": "ladder.tasks.note_flips", "schedule": 5, "options": {"expires": 5}},
+    "samples": {"task": "ladder.tasks.sample_occupancy", "schedule": crontab(), "options": {"expires": 60}},
+    # At night by UTC, at minutes of their own.
+    "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
+    "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
 }
 
 # --- logs ------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,46 @@ class BreakerFactory(factory.django.DjangoModelFactory):
     reported_at = NOW
 
 
+class RungFlipFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.RungFlip
+
+    at = NOW
+    kind = "connection"
+    connection = factory.SubFactory(ConnectionFactory)
+    rung = "subscription"
+    from_state = "usable"
+    to_state = "stale"
+    code = "quota_stale"
+    cause = "time"
+    revision = 1
+
+    class Params:
+        of_rung = factory.Trait(kind="rung", connection=None, from_state="idle", to_state="serving", code=None)
+
+
+class RungSampleFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.RungSample
+
+    at = NOW
+    rung = "cheap"
+    usable = 1
+    total = 2
+    is_serving = False
+
+
+class RefusalReportFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.RefusalReport
+
+    connection = factory.SubFactory(ConnectionFactory)
+    cause = "rate_limit"
+    occurred_at = factory.Sequence(lambda number: NOW - timedelta(seconds=number + 1))
+    received_at = NOW
+    is_counted = True
+
+
 class UsageEventFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = models.UsageEvent

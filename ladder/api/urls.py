@@ -6,6 +6,7 @@ from ladder.api.connections import ConnectionListView, ConnectionView, CooldownV
 from ladder.api.explain import ExplainView
 from ladder.api.holds import HoldsView, HoldView
 from ladder.api.pools import EvaluateView, OccupancyView, PoolListView, PoolView
+from ladder.api.refusals import BreakersView, RateLimitsView
 from ladder.api.settings import BudgetResetView, OmnirouteSettingsView, SettingsView
 from ladder.api.telemetry import ReadingsView
 from ladder.api.usage import UsageView
@@ -23,6 +24,8 @@ urlpatterns = [
     path("connections/<str:connection_id>/mark-exhausted", MarkExhaustedView.as_view(), name="mark-exhausted"),
     path("connections/<str:connection_id>/explain", ExplainView.as_view(), name="connection-explain"),
     path("telemetry/readings", ReadingsView.as_view(), name="telemetry-readings"),
+    path("telemetry/rate-limits", RateLimitsView.as_view(), name="telemetry-rate-limits"),
+    path("telemetry/breakers", BreakersView.as_view(), name="telemetry-breakers"),
     path("telemetry/usage", UsageView.as_view(), name="telemetry-usage"),
     path("holds", HoldsView.as_view(), name="holds"),
     path("holds/<path:hold_id>", HoldView.as_view(), name="hold"),

@@ -14,6 +14,8 @@ from ladder.core.values import Cooldown, CooldownCause, LadderSettings, ReadingS
 CAP = timedelta(minutes=30)
 RETRY_AFTER_CAP = timedelta(days=30)
 UNTIL_CLEARED = (CooldownCause.AUTH, CooldownCause.BAN)
+MOST_STEPS = 8
+"""Failures beyond one more than these make no cooldown longer (C4)."""
 
 
 class Resting(msgspec.Struct, frozen=True):
@@ -35,9 +37,27 @@ def acting_cooldown(*, cooldowns: Iterable[Cooldown], model: str, now: datetime)
     return endless or max(acting, key=lambda item: item.until, default=None)  # type: ignore[arg-type,return-value]
 
 
+class Report(msgspec.Struct, frozen=True):
+    """One report of a refusal, and the last success known before it."""
+
+    occurred_at: datetime
+    succeeded_at: datetime | None = None
+
+
+def failures_in_a_row(*, reports: Sequence[Report]) -> list[int]:
+    """Return for each report, in order of time, the how many-th in a row it is without a success between (C4)."""
+    counts: list[int] = []
+    for place, report in enumerate(reports):
+        is_first = place == 0 or (
+            report.succeeded_at is not None and report.succeeded_at >= reports[place - 1].occurred_at
+        )
+        counts.append(1 if is_first else counts[-1] + 1)
+    return counts
+
+
 def backoff(*, auth_type: str | None, failure_count: int) -> timedelta:
     """Return the length of a cooldown for which the router gave none (C4)."""
-    base, steps = (5, 8) if auth_type == "oauth" else (3, 5)
+    base, steps = (5, MOST_STEPS) if auth_type == "oauth" else (3, 5)
     return min(timedelta(seconds=base * 2 ** min(max(failure_count, 1) - 1, steps)), CAP)
 
 

@@ -9,8 +9,8 @@ from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.values import Billing, Overage, Tier, Verdict
 from ladder.core.cooldown import Resting, acting_cooldown
 from ladder.core.instants import NEVER, settle
-from ladder.core.money import is_off, is_spent, money_instants, reopens_at
-from ladder.core.quota import counting_windows, judge_windows, quota_instants
+from ladder.core.money import is_off
+from ladder.core.quota import barred_windows, counting_windows, is_barred, judge_windows, quota_instants
 from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import PAID_RUNGS, Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
 
@@ -47,6 +47,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     settings: LadderSettings
     breakers: Mapping[str, datetime]
     budgets: Mapping[Rung, Budget]
+    closed_until: Mapping[Rung, datetime]
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -86,14 +87,38 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     code = _never(account, under, rung)
     if code is not None:
         return PairOutcome(account.connection.connection_id, rung, Reason(code))
-    windows = counting_windows(windows=account.connection.windows, model=under.model)
+    facing = _facing(account, under, rung, now)
     reason, change_at, recode_at = _follow(
-        decide=lambda at: _first_reason(list(_for_now(account, under, rung, windows, at))),
-        instants=instants_of(account=account, under=under),
-        now=now,
+        decide=lambda at: _first_reason(list(_for_now(facing, at))), instants=_instants(facing, now), now=now
     )
     may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
     return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at, recode_at)
+
+
+class _Facing(msgspec.Struct, frozen=True):
+    """What may keep a pair out for now, at an instant and after it: by itself nothing is added, it only ends."""
+
+    open_until: datetime | None
+    resting: Resting | None
+    asks_quota: bool
+    must_be_verified: bool
+    windows: tuple[Window, ...]
+    settings: LadderSettings
+    closed_until: datetime | None
+
+
+def _facing(account: Account, under: Circumstances, rung: Rung, now: datetime) -> _Facing:
+    one = account.connection
+    asks_quota = rung <= Rung.FREE
+    return _Facing(
+        open_until=under.breakers.get(one.provider),
+        resting=acting_cooldown(cooldowns=one.cooldowns, model=under.model, now=now),
+        asks_quota=asks_quota,
+        must_be_verified=asks_quota and _must_be_verified(under.grouping, rung),
+        windows=counting_windows(windows=one.windows, model=under.model) if asks_quota else (),
+        settings=under.settings,
+        closed_until=under.closed_until.get(rung) if rung in PAID_RUNGS else None,
+    )
 
 
 def _follow(
@@ -146,27 +171,25 @@ def _barred_from_plan(account: Account, rung: Rung) -> Code | None:
     return None if account.verdict.overage is Overage.HARD_STOP else Code.OVERAGE_NOT_HARD_STOP
 
 
-def _for_now(
-    account: Account, under: Circumstances, rung: Rung, windows: tuple[Window, ...], at: datetime
-) -> Iterator[Reason]:
+def _for_now(facing: _Facing, at: datetime) -> Iterator[Reason]:
     """Yield every reason of the family `for now` that applies at an instant."""
-    open_until = under.breakers.get(account.connection.provider)
-    if open_until is not None and open_until > at:
-        yield Reason(Code.BREAKER_OPEN, None, open_until)
-    resting = acting_cooldown(cooldowns=account.connection.cooldowns, model=under.model, now=at)
-    if resting is not None:
+    if facing.open_until is not None and facing.open_until > at:
+        yield Reason(Code.BREAKER_OPEN, None, facing.open_until)
+    resting = facing.resting
+    # The longest cooldown acts (C3), so when it has ended all have.
+    if resting is not None and (resting.until is None or resting.until > at):
         yield Reason(Code.COOLDOWN, None, resting.until, resting)
-    if rung <= Rung.FREE:
-        yield from _by_quota(under, rung, windows, at)
-    budget = _budget_of(under, rung)
-    if budget is not None and is_spent(budget=budget, at=at):
-        yield Reason(Code.BUDGET_SPENT, None, reopens_at(budget=budget, now=at))
+    yield from _by_quota(facing, at)
+    if facing.closed_until is not None and facing.closed_until > at:
+        yield Reason(Code.BUDGET_SPENT, None, None if facing.closed_until == NEVER else facing.closed_until)
 
 
-def _by_quota(under: Circumstances, rung: Rung, windows: tuple[Window, ...], at: datetime) -> Iterator[Reason]:
+def _by_quota(facing: _Facing, at: datetime) -> Iterator[Reason]:
     """Yield the quota reason; where nothing can bill by mistake, the unverified are admitted (P4)."""
-    judged = judge_windows(windows=windows, settings=under.settings, now=at)
-    is_admitted = judged.verdict is QuotaVerdict.UNVERIFIED and not _must_be_verified(under.grouping, rung)
+    if not facing.asks_quota:
+        return
+    judged = judge_windows(windows=facing.windows, settings=facing.settings, now=at)
+    is_admitted = judged.verdict is QuotaVerdict.UNVERIFIED and not facing.must_be_verified
     if judged.code is not None and not is_admitted:
         yield Reason(judged.code, judged.window, judged.returns_at)
 
@@ -191,15 +214,22 @@ def latest_return(returns: list[datetime | None]) -> datetime | None:
     return max(known) if known and len(known) == len(returns) else None
 
 
-def instants_of(*, account: Account, under: Circumstances) -> list[datetime]:
-    """Return the instants at which the pair's reason could change by itself (P9)."""
+def _instants(facing: _Facing, now: datetime) -> list[datetime]:
+    """Return the instants at which the pair's reason could change by itself (P9).
+
+    Time makes a window unverified, never used up: unless verdicts must be verified, only windows that keep the pair
+    out now matter, and while one does, the others do not show.
+    """
+    resting_until = facing.resting.until if facing.resting is not None else None
+    ends = [facing.open_until, resting_until, facing.closed_until]
+    windows = facing.windows
+    if not facing.must_be_verified or is_barred(windows=windows, settings=facing.settings, now=now):
+        windows = barred_windows(windows=windows, settings=facing.settings, now=now)
+    return [end for end in ends if end is not None] + quota_instants(windows=windows, settings=facing.settings)
+
+
+def reason_at(*, account: Account, under: Circumstances, at: datetime) -> Reason | None:
+    """Return why a pair is out at an instant, None where it is in; what `judge_pair` says without its end."""
     rung = rung_of(billing=account.verdict.billing, tier=under.tier)
-    instants = [item.effective_until for item in account.connection.cooldowns if item.effective_until is not None]
-    open_until = under.breakers.get(account.connection.provider)
-    if open_until is not None:
-        instants.append(open_until)
-    if rung <= Rung.FREE:
-        windows = counting_windows(windows=account.connection.windows, model=under.model)
-        return instants + quota_instants(windows=windows, settings=under.settings)
-    budget = _budget_of(under, rung)
-    return instants if budget is None else instants + money_instants(budget)
+    code = _never(account, under, rung)
+    return Reason(code) if code is not None else _first_reason(list(_for_now(_facing(account, under, rung, at), at)))

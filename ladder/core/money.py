@@ -80,9 +80,24 @@ def money_instants(budget: Budget) -> list[datetime]:
 
 
 def reopens_at(*, budget: Budget, now: datetime) -> datetime | None:
-    """Return the first later instant at which a closed rung is open again, or None where none is known (M2)."""
-    later = sorted(instant for instant in money_instants(budget) if instant > now)
-    return next((instant for instant in later if not is_spent(budget=budget, at=instant)), None)
+    """Return the first later instant at which a closed rung is open again, or None where none is known (M2).
+
+    Holds only end and the spend of the next window starts from zero, so a rung that opens by itself stays open.
+    """
+    held = held_usd(budget=budget, at=now)
+    ends = [(hold.expires_at, hold.amount_usd) for hold in budget.holds]
+    if budget.window_end is not None:
+        ends.append((budget.window_end, Decimal(0)))
+    for instant, amount in sorted(end for end in ends if end[0] > now):
+        held -= amount
+        if _spent(budget, instant) + held < (budget.amount_usd or 0):
+            return instant
+    return None
+
+
+def closed_until(*, budget: Budget, now: datetime) -> datetime | None:
+    """Return until when a rung is closed (M2): NEVER where no end is known, None where it is open."""
+    return (reopens_at(budget=budget, now=now) or NEVER) if is_spent(budget=budget, at=now) else None
 
 
 def gate(*, budget: Budget, now: datetime) -> tuple[bool, datetime | None]:

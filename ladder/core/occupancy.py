@@ -9,10 +9,10 @@ import msgspec
 
 from ladder.core.ids import POOL_IDS
 from ladder.core.instants import NEVER, settle
-from ladder.core.judge import Account, Circumstances, Reason, instants_of, judge_pair, rung_of
+from ladder.core.judge import Account, Circumstances, Reason, judge_pair, reason_at, rung_of
 from ladder.core.money import held_usd, left_usd
 from ladder.core.pool import build_pool
-from ladder.core.quota import counting_windows, judge_window, judge_windows
+from ladder.core.quota import counting_windows, judge_window, judge_windows, quota_instants
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import (
@@ -234,6 +234,9 @@ def _models_by_rung(snapshot: Snapshot, account: Account, now: datetime) -> dict
             provider=account.connection.provider, model=model, grouping=Grouping.THRIFTY, capability=None, now=now
         )
         under = placed.scope.under
+        if bool(under.model) != bool(model):
+            # A scope is shared by models that are judged alike, and here "no model" is judged as no other.
+            under = msgspec.structs.replace(under, model=model)
         rung = rung_of(billing=account.verdict.billing, tier=under.tier)
         known = found.setdefault(rung, [])
         if account.is_scoped or not known:
@@ -249,11 +252,8 @@ def _place(
     words: tuple[str, ...],
     now: datetime,
 ) -> tuple[Place, datetime]:
-    standing, change_at = settle(
-        decide=lambda at: min((_standing(account, under, rung, at) for under in scopes), key=_badness),
-        instants={instant for under in scopes for instant in instants_of(account=account, under=under)},
-        now=now,
-    )
+    found = [_settle_standing(account, under, rung, now) for under in scopes]
+    standing, change_at = min((one for one, _ in found), key=_badness), min(at for _, at in found)
     one, reason = account.connection, standing.reason
     views = tuple(window_view(window=window, snapshot=snapshot, now=now) for window in one.windows)
     place = Place(
@@ -276,10 +276,18 @@ def _place(
     return place, change_at
 
 
+def _settle_standing(account: Account, under: Circumstances, rung: Rung, now: datetime) -> tuple[_Standing, datetime]:
+    """Return where the connection stands for one scope, and when that changes by itself."""
+    windows = counting_windows(windows=account.connection.windows, model=under.model)
+    quota = quota_instants(windows=windows, settings=under.settings) if rung <= Rung.FREE else []
+    outcome = judge_pair(account=account, under=under, now=now)
+    return settle(decide=lambda at: _standing(account, under, rung, at), instants=[outcome.change_at, *quota], now=now)
+
+
 def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) -> _Standing:
     if not under.model:
         return _Standing(Reason(Code.NO_MODELS), State.OFF)
-    reason = judge_pair(account=account, under=under, now=at).reason
+    reason = reason_at(account=account, under=under, at=at)
     if reason is not None:
         return _Standing(reason, _STATE_OF_CODE.get(reason.code, State.OFF))
     if rung > Rung.FREE:

@@ -137,6 +137,16 @@ def _precedence(judged: QuotaJudgement) -> int:
     return PRECEDENCE[judged.code] if judged.code else -1
 
 
+def is_barred(*, windows: Sequence[Window], settings: LadderSettings, now: datetime) -> bool:
+    """Tell whether the windows together are exhausted or held."""
+    return judge_windows(windows=windows, settings=settings, now=now).verdict in _BARRED
+
+
+def barred_windows(*, windows: Iterable[Window], settings: LadderSettings, now: datetime) -> tuple[Window, ...]:
+    """Return the windows that are exhausted or held: by itself none of the others ever becomes so."""
+    return tuple(one for one in windows if judge_window(window=one, settings=settings, now=now).verdict in _BARRED)
+
+
 def quota_instants(*, windows: Iterable[Window], settings: LadderSettings) -> list[datetime]:
     """Return the instants at which a verdict on these windows could change by itself: resets and ageing (P9)."""
     age = timedelta(seconds=settings.max_reading_age_seconds)

@@ -17,8 +17,9 @@ from billing_catalog.core.tiers import classify_tier, current_price, index_tiers
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
+from ladder.core.money import closed_until
 from ladder.core.reasons import Code
-from ladder.core.values import Candidate, Connection, Facts, Grouping, Rung
+from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
 from omniroute_admin.common.core.names import NOAUTH
 
 _MEMO_LIMIT = 20_000
@@ -122,6 +123,7 @@ class Snapshot:
         self._scopes: dict[tuple[object, ...], Scope] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
         self._inventory: Inventory | None = None
+        self._closed: dict[Rung, datetime] | None = None
 
     def move_to(self, now: datetime) -> None:
         """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6)."""
@@ -151,15 +153,26 @@ class Snapshot:
         scope = self._scopes.get(key)
         if scope is None:
             _bound(self._scopes)
-            scope = self._scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable))
+            scope = self._scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
         memory = self.placed_models(grouping=grouping, capability=capability)
         _bound(memory)
         placed = memory[provider, model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
         return placed
 
-    def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool) -> Circumstances:
-        facts = self.facts
-        return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets)
+    def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool, now: datetime) -> Circumstances:
+        facts, closed = self.facts, self._closed_rungs(now)
+        return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets, closed)
+
+    def _closed_rungs(self, now: datetime) -> dict[Rung, datetime]:
+        """Return until when paid rungs are closed; asked once, since a rung opens by itself but never closes so."""
+        if self._closed is None:
+            ends = {
+                rung: closed_until(budget=budget, now=now)
+                for rung, budget in self.facts.budgets.items()
+                if rung in PAID_RUNGS
+            }
+            self._closed = {rung: end for rung, end in ends.items() if end is not None}
+        return self._closed
 
     def tier_of(self, *, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
         """Return the economic tier (T) and the instant at which it changes by itself."""

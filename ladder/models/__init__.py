@@ -3,8 +3,10 @@
 from ladder.models.connections import Connection, ConnectionQuerySet
 from ladder.models.ledger import SpendHold, UsageEvent, UsageEventQuerySet
 from ladder.models.quota import QuotaReading, QuotaWindow
+from ladder.models.refusals import RefusalReport
 from ladder.models.resting import Breaker, Cooldown
 from ladder.models.settings import LadderSettings, RungBudget
+from ladder.models.timeline import RungFlip, RungSample, TimelineCursor
 
 __all__ = [
     "Breaker",
@@ -14,8 +16,12 @@ __all__ = [
     "LadderSettings",
     "QuotaReading",
     "QuotaWindow",
+    "RefusalReport",
     "RungBudget",
+    "RungFlip",
+    "RungSample",
     "SpendHold",
+    "TimelineCursor",
     "UsageEvent",
     "UsageEventQuerySet",
 ]

@@ -1,6 +1,6 @@
 """Set, lift and clear cooldowns (C2, C3, C5)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,21 @@ from ladder.selectors.held import held_windows
 from ladder.services.live_connections import locked
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
+from omniroute_admin.common.services.statements import delete_many, write_history
+
+LIFTED = "lifted: readings newer than the report say usable"
+"""Reason of the history where readings and not an operator ended a cooldown (C3)."""
+
+
+class CooldownReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What one report says of a cooldown: the two ends (None: until cleared), by whom, in words, and when (C2)."""
+
+    asked_until: datetime | None
+    effective_until: datetime | None
+    set_by: str
+    origin: str
+    reported_at: datetime
+    failure_count: int
 
 
 def set_cooldown(
@@ -42,20 +57,20 @@ def set_cooldown(
     """
     with deciding_write() as write:
         locked(Connection.objects.filter(pk=connection.pk)).get()
-        said: dict[str, Any] = {
-            "asked_until": asked_until,
-            "effective_until": effective_until,
-            "set_by": set_by,
-            "origin": origin,
-            "reported_at": reported_at,
-            "failure_count": failure_count,
-        }
+        report = CooldownReport(
+            asked_until=asked_until,
+            effective_until=effective_until,
+            set_by=set_by,
+            origin=origin,
+            reported_at=reported_at,
+            failure_count=failure_count,
+        )
         kept = Cooldown.objects.filter(connection=connection, model=model, cause=cause).first()
         if kept is None:
-            kept = Cooldown(connection=connection, model=model, cause=cause, **said)
-            changes = said
+            kept = Cooldown(connection=connection, model=model, cause=cause)
+            changes = msgspec.structs.asdict(report)
         else:
-            changes = _changes(kept, said, now)
+            changes = changes_of(kept=kept, report=report, now=now)
         write.changed = bool(changes)
         if changes:
             _save(kept, changes, actor=actor, reason=reason, now=now)
@@ -100,23 +115,45 @@ def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now:
         return 0
     with deciding_write() as write:
         settings = to_settings(LadderSettingsRow.objects.get(pk=1))
-        windows = _windows_of({cooldown.connection_id for cooldown in cooldowns}, settings)
-        lifted = [one for one in cooldowns if _is_overtaken(one, windows.get(one.connection_id, []), settings, now)]
-        _delete(lifted, actor=actor, reason="lifted: readings newer than the report say usable", now=now)
+        keys = {cooldown.connection_id for cooldown in cooldowns}
+        windows = read_windows(connection_keys=keys, settings=settings)
+        lifted = [
+            one
+            for one in cooldowns
+            if is_overtaken(
+                model=one.model,
+                reported_at=one.reported_at,
+                windows=windows.get(one.connection_id, []),
+                settings=settings,
+                now=now,
+            )
+        ]
+        _delete(lifted, actor=actor, reason=LIFTED, now=now)
         write.changed = bool(lifted)
     return len(lifted)
 
 
-def _changes(kept: Cooldown, said: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return what a further report changes of a cooldown."""
-    if kept.effective_until is not None and kept.effective_until <= now:
-        wanted = dict(said)
-    else:
-        effective = later(kept.effective_until, said["effective_until"])
-        wanted = dict(said) if effective != kept.effective_until else {"failure_count": said["failure_count"]}
-        wanted["asked_until"] = later(kept.asked_until, said["asked_until"])
-        wanted["effective_until"] = effective
-        wanted["reported_at"] = max(kept.reported_at, said["reported_at"])
+def is_over(*, until: datetime | None, now: datetime) -> bool:
+    """Tell whether a cooldown that ends then acts no more; None is "until cleared"."""
+    return until is not None and until <= now
+
+
+def changes_of(*, kept: Cooldown, report: CooldownReport, now: datetime) -> dict[str, Any]:
+    """Return what a further report changes of a cooldown (C5).
+
+    The longer end stands, with what is told of the report that asked for it; the newest report counts as the last one.
+    In whatever order a set of reports comes, the same ends come of it.
+    """
+    wanted: dict[str, Any] = {}
+    effective = later(kept.effective_until, report.effective_until)
+    was_over = is_over(until=kept.effective_until, now=now)
+    if effective != kept.effective_until:
+        wanted |= {"effective_until": effective, "set_by": report.set_by, "origin": report.origin}
+        wanted["asked_until"] = report.asked_until if was_over else later(kept.asked_until, report.asked_until)
+    elif not was_over:
+        wanted["asked_until"] = later(kept.asked_until, report.asked_until)
+    if report.reported_at >= kept.reported_at:
+        wanted |= {"reported_at": report.reported_at, "failure_count": report.failure_count}
     return {name: value for name, value in wanted.items() if value != getattr(kept, name)}
 
 
@@ -127,13 +164,14 @@ def _save(row: Cooldown, changes: dict[str, Any], *, actor: Actor, reason: str, 
     row.save()
 
 
-def _delete(rows: Iterable[Cooldown], *, actor: Actor, reason: str, now: datetime) -> None:
-    for row in rows:
-        stamp(instance=row, actor=actor, reason=reason, now=now)
-        row.delete()
+def _delete(rows: Collection[Cooldown], *, actor: Actor, reason: str, now: datetime) -> None:
+    """Delete rows with their history; two statements, however many there are."""
+    write_history(model=Cooldown, rows=rows, kind="-", actor=actor, reason=reason, now=now)
+    delete_many(model=Cooldown, ids=[row.pk for row in rows])
 
 
-def _windows_of(connection_keys: Collection[int], settings: LadderSettings) -> dict[int, list[Window]]:
+def read_windows(*, connection_keys: Collection[int], settings: LadderSettings) -> dict[int, list[Window]]:
+    """Return the windows of connections with their held state; two queries."""
     rows = list(QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id"))
     held = held_windows(settings=settings, window_ids=[row.pk for row in rows])
     found: dict[int, list[Window]] = {}
@@ -142,8 +180,11 @@ def _windows_of(connection_keys: Collection[int], settings: LadderSettings) -> d
     return found
 
 
-def _is_overtaken(cooldown: Cooldown, windows: list[Window], settings: LadderSettings, now: datetime) -> bool:
-    counting = [_as_seen_after(cooldown.reported_at, one) for one in _counting_for(cooldown.model, windows)]
+def is_overtaken(
+    *, model: str | None, reported_at: datetime, windows: list[Window], settings: LadderSettings, now: datetime
+) -> bool:
+    """Tell whether readings newer than a report about quota say by themselves that its windows are usable (C3)."""
+    counting = [_as_seen_after(reported_at, one) for one in _counting_for(model, windows)]
     return judge_windows(windows=counting, settings=settings, now=now).verdict is QuotaVerdict.USABLE
 
 

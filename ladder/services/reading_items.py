@@ -82,7 +82,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedReadingError(Exception):
-    """An item cannot be judged; `code` is a stable word, the text a sentence."""
+    """An item of telemetry cannot be judged; `code` is a stable word, the text a sentence."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -125,7 +125,7 @@ def observe(*, item: ReadingItem, now: datetime) -> Observation:
         RefusedReadingError: the item breaks a rule of SPEC 4, Readings.
     """
     _check_names(item)
-    observed_at = _observed_at(item.observed_at, now)
+    observed_at = instant_seen(name="observed_at", instant=item.observed_at, now=now)
     remaining, raw = _number(item)
     return Observation(
         window=item.window,
@@ -134,7 +134,7 @@ def observe(*, item: ReadingItem, now: datetime) -> Observation:
         remaining_percent=remaining,
         unlimited=bool(item.unlimited),
         status=item.status or _unsaid_status(item, remaining),
-        reset_at=_reset_at(item.reset_at),
+        reset_at=None if not is_given(item.reset_at) else instant_of(name="reset_at", raw=item.reset_at),
         raw=raw[:_RAW_LENGTH],
         combine=item.combine,
         model=item.model,
@@ -173,12 +173,18 @@ def _check_names(item: ReadingItem) -> None:
         raise RefusedReadingError("invalid_item", "model: give 1 to 200 printable characters, or null for every model")
 
 
-def _observed_at(raw: datetime, now: datetime) -> datetime:
-    if raw < OLDEST:
-        raise RefusedReadingError("invalid_item", "observed_at: outside the calendar")
-    if raw - now > MAX_AHEAD:
-        raise RefusedReadingError("observed_in_future", "observed_at: more than 60 s in the future")
-    return raw.astimezone(UTC)
+def instant_seen(*, name: str, instant: datetime, now: datetime) -> datetime:
+    """Return in UTC when something was seen to happen.
+
+    Raises:
+        RefusedReadingError: before the calendar, or more than MAX_AHEAD ahead; `name` is the field's, as in
+            `observed_at`.
+    """
+    if instant < OLDEST:
+        raise RefusedReadingError("invalid_item", f"{name}: outside the calendar")
+    if instant - now > MAX_AHEAD:
+        raise RefusedReadingError(f"{name.removesuffix('_at')}_in_future", f"{name}: more than 60 s in the future")
+    return instant.astimezone(UTC)
 
 
 def _unsaid_status(item: ReadingItem, remaining: Decimal | None) -> ReadingStatus:
@@ -187,8 +193,8 @@ def _unsaid_status(item: ReadingItem, remaining: Decimal | None) -> ReadingStatu
 
 def _number(item: ReadingItem) -> tuple[Decimal | None, str]:
     """Return percent remaining (None: unknown) and the number as it was sent."""
-    pair = _given(item.remaining) or _given(item.limit)
-    given = [_given(item.remaining_percent), _given(item.used_percent), pair, bool(item.unlimited)]
+    pair = is_given(item.remaining) or is_given(item.limit)
+    given = [is_given(item.remaining_percent), is_given(item.used_percent), pair, bool(item.unlimited)]
     if sum(given) > 1:
         raise RefusedReadingError(
             "conflicting_values", "give one of remaining_percent, used_percent, remaining and limit, unlimited"
@@ -198,18 +204,18 @@ def _number(item: ReadingItem) -> tuple[Decimal | None, str]:
             "no_value", "give remaining_percent, used_percent, remaining and limit, unlimited or status"
         )
     if given[0]:
-        number = _decimal("remaining_percent", item.remaining_percent)
+        number = number_of("remaining_percent", item.remaining_percent)
         return _floor(number), _text(item.remaining_percent)
     if given[1]:
-        used = _decimal("used_percent", item.used_percent)
+        used = number_of("used_percent", item.used_percent)
         return _floor(_EXACT.subtract(_HUNDRED, _clamp(used))), f"used {_text(item.used_percent)}"
     return _share(item) if pair else (None, "")
 
 
 def _share(item: ReadingItem) -> tuple[Decimal | None, str]:
-    if not (_given(item.remaining) and _given(item.limit)):
+    if not (is_given(item.remaining) and is_given(item.limit)):
         raise RefusedReadingError("no_value", "remaining and limit only say something together")
-    remaining, limit = _decimal("remaining", item.remaining), _decimal("limit", item.limit)
+    remaining, limit = number_of("remaining", item.remaining), number_of("limit", item.limit)
     raw = f"{_text(item.remaining)} of {_text(item.limit)}"
     if limit <= 0:
         return None, raw
@@ -218,7 +224,8 @@ def _share(item: ReadingItem) -> tuple[Decimal | None, str]:
     return _floor(_EXACT.scaleb(_EXACT.divide(remaining, limit), 2)), raw
 
 
-def _given(raw: msgspec.Raw) -> bool:
+def is_given(raw: msgspec.Raw) -> bool:
+    """Tell whether a field was sent and is not null."""
     return bytes(raw) != b"null"
 
 
@@ -226,7 +233,12 @@ def _text(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def _decimal(name: str, raw: msgspec.Raw) -> Decimal:
+def number_of(name: str, raw: msgspec.Raw) -> Decimal:
+    """Return a number exactly as it was written.
+
+    Raises:
+        RefusedReadingError: it is none; `name` is the field's.
+    """
     token = bytes(raw)
     if token[:1] not in b"-0123456789":
         raise RefusedReadingError("invalid_item", f"{name}: give a number")
@@ -245,18 +257,20 @@ def _floor(number: Decimal) -> Decimal:
     return _clamp(number).quantize(_EIGHT_PLACES, context=_EXACT)
 
 
-def _reset_at(raw: msgspec.Raw) -> datetime | None:
-    """Return the reset in UTC, from ISO text with a zone or from epoch seconds or milliseconds."""
-    if not _given(raw):
-        return None
+def instant_of(*, name: str, raw: msgspec.Raw) -> datetime:
+    """Return an instant in UTC, from ISO text with a zone or from epoch seconds or milliseconds.
+
+    Raises:
+        RefusedReadingError: it is none, or so far in the future that nobody meant it; `name` is the field's.
+    """
     try:
-        instant = _from_iso(raw) if bytes(raw)[:1] == b'"' else _from_epoch(_decimal("reset_at", raw))
+        instant = _from_iso(raw) if bytes(raw)[:1] == b'"' else _from_epoch(number_of(name, raw))
     except (ValueError, OverflowError, msgspec.DecodeError):
         raise RefusedReadingError(
-            "invalid_reset_at", "reset_at: give an ISO instant with a zone, or epoch seconds"
+            f"invalid_{name}", f"{name}: give an ISO instant with a zone, or epoch seconds"
         ) from None
     if instant.year > LAST_YEAR:
-        raise RefusedReadingError("invalid_reset_at", "reset_at: too far in the future to be meant")
+        raise RefusedReadingError(f"invalid_{name}", f"{name}: too far in the future to be meant")
     return instant
 
 

@@ -18,6 +18,9 @@ from tests.factories import (
     CooldownFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
+    RefusalReportFactory,
+    RungFlipFactory,
+    RungSampleFactory,
     SpendHoldFactory,
     UsageEventFactory,
 )
@@ -31,10 +34,13 @@ ROWS = [
     (models.QuotaReading, QuotaReadingFactory),
     (models.Cooldown, CooldownFactory),
     (models.Breaker, BreakerFactory),
+    (models.RefusalReport, RefusalReportFactory),
     (models.LadderSettings, models.LadderSettings.objects.get),
     (models.UsageEvent, UsageEventFactory),
     (models.SpendHold, SpendHoldFactory),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
+    (models.RungFlip, RungFlipFactory),
+    (models.RungSample, RungSampleFactory),
 ]
 NEW = {"connection_id": "c1", "provider": "Claude", "auth_type": "oauth", "is_enabled": "on", "excluded_models": "[]"}
 
@@ -177,6 +183,33 @@ def test_a_budget_is_off_or_without_a_limit_in_words_m1(boss):
     save(boss, row, **values | {"amount_usd": ""})
     row.refresh_from_db()
     assert row.amount_usd is None
+
+
+@pytest.mark.parametrize(
+    ("model", "make"), [(models.RungFlip, RungFlipFactory), (models.RungSample, RungSampleFactory)]
+)
+def test_the_timeline_is_only_looked_at(boss, model, make):
+    row = make()
+    assert boss.get(address(model, "add")).status_code == 403
+    for page, values in (("change", {"rung": "free"}), ("delete", {"post": "yes"})):
+        assert boss.post(address(model, page, row.pk), values).status_code == 403
+    assert model.objects.values().get() == type(row).objects.filter(pk=row.pk, rung=row.rung).values().get()
+
+
+def test_the_timeline_is_listed_in_words_and_filtered_by_what_flipped_and_why(boss):
+    RungFlipFactory(connection__connection_id="c1", to_state="", code=None, cause="operator")
+    RungFlipFactory(of_rung=True)
+    page = address(models.RungFlip, "changelist")
+    text = boss.get(page).content.decode()
+    assert "not there" in text
+    assert "the rung" in text
+    for query, count in (("kind=rung", 1), ("cause=operator", 1), ("cause=budget", 0), ("at__year=2026", 2)):
+        assert boss.get(f"{page}?{query}").context["cl"].result_count == count, query
+    RungSampleFactory(rung="cheap", left_usd=None)
+    RungSampleFactory(rung="premium", left_usd=Decimal("1.2"))
+    RungSampleFactory(rung="free")
+    text = boss.get(address(models.RungSample, "changelist")).content.decode()
+    assert [words in text for words in ("no limit", "$1.2<", "no budget is asked")] == [True] * 3
 
 
 @pytest.mark.parametrize("make", [UsageEventFactory, SpendHoldFactory])

@@ -9,6 +9,9 @@ from ladder.core.values import Entry, Exclusion, Pool, PoolOptions, Rung
 from ladder.views.presenting.values import STATES
 from omniroute_admin.common.core.screen import Glance, Moment, StateWord
 
+ENTRIES_SHOWN = 100
+"""So many candidates are listed; a router's whole list of thousands is the API's to give."""
+
 LEFT_OUT_SHOWN = 100
 """So many left-out pairs are listed at once; the rest is one click away."""
 
@@ -62,6 +65,7 @@ class PoolView(msgspec.Struct, frozen=True):
     id: str
     call: str
     entries: tuple[EntryRow, ...]
+    entry_count: int
     pair_count: int
     left_out: tuple[LeftOutRow, ...]
     left_out_count: int
@@ -71,6 +75,11 @@ class PoolView(msgspec.Struct, frozen=True):
     empty_code: str
     empty_detail: str
     empty_returns: Moment | None
+
+    @property
+    def entries_more(self) -> int:
+        """Return how many candidates are not listed here."""
+        return self.entry_count - len(self.entries)
 
     @property
     def for_now_count(self) -> int:
@@ -110,12 +119,14 @@ def pool_view(*, pool: Pool, occupancy: Occupancy, options: PoolOptions, glance:
     """Return a pool in words; the states beside its connections are those of the ladder at the same instant."""
     states = {(place.provider, place.connection_id, place.rung): STATES[place.state] for place in occupancy.places}
     excluded: list[Exclusion] = [] if isinstance(pool.excluded, msgspec.UnsetType) else pool.excluded
-    entries = tuple(_entry(number, entry, states) for number, entry in enumerate(pool.candidates, start=1))
+    shown = pool.candidates[:ENTRIES_SHOWN]
+    entries = tuple(_entry(number, entry, states) for number, entry in enumerate(shown, start=1))
     return PoolView(
         id=pool.id,
         call=_call(pool.id, options),
         entries=entries,
-        pair_count=sum(entry.survivor_count for entry in entries),
+        entry_count=len(pool.candidates),
+        pair_count=sum(len(_ids(entry)) for entry in pool.candidates),
         left_out=tuple(_left_out(exclusion, glance) for exclusion in excluded[:LEFT_OUT_SHOWN]),
         left_out_count=len(excluded),
         never_count=sum(1 for exclusion in excluded if exclusion.family == "never"),
@@ -133,8 +144,12 @@ def _call(pool_id: str, options: PoolOptions) -> str:
     return f"GET /api/v1/pools/{pool_id}?{urlencode([*pairs, ('explain', 'true')])}"
 
 
+def _ids(entry: Entry) -> tuple[str, ...]:
+    return (entry.connection_id,) if entry.connection_id else entry.allowed_connection_ids or ()
+
+
 def _entry(number: int, entry: Entry, states: dict[tuple[str, str, str], StateWord]) -> EntryRow:
-    ids = (entry.connection_id,) if entry.connection_id else entry.allowed_connection_ids or ()
+    ids = _ids(entry)
     return EntryRow(
         number=number,
         rung=entry.rung,

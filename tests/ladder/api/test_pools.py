@@ -361,3 +361,15 @@ def test_explain_tells_a_connection_in_the_words_a_router_gets(router: Router) -
     }
     assert router.get("/api/v1/connections/stranger/explain").status_code == 404
     assert router.get("/api/v1/connections/noauth/explain").status_code == 400
+
+
+@pytest.mark.usefixtures("fleet")
+@time_machine.travel(NOW, tick=False)
+def test_hard_stop_without_a_reason_does_not_outlive_the_catalogue_that_said_so(router: Router) -> None:
+    """B4: declaring hard-stop where the catalogue does not needs a written reason."""
+    Connection.objects.filter(connection_id="plan").update(overage_override="hard-stop")
+    assert len(router.get("/api/v1/pools/auto/subscription").json()["candidates"]) == 1
+    BillingEntry.objects.update(overage="meters-to-paid")
+    assert router.get("/api/v1/pools/auto/subscription").json()["excluded_counts"]["overage_not_hard_stop"] == 1
+    Connection.objects.filter(connection_id="plan").update(overage_override_reason="extra usage is off, see invoice")
+    assert len(router.get("/api/v1/pools/auto/subscription").json()["candidates"]) == 1

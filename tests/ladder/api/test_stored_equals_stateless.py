@@ -140,7 +140,9 @@ def store(body: dict[str, Any]) -> None:
     for row in body["catalog"]:
         BillingEntry.objects.create(**row, **stamps)
     rows = {
-        (one["provider"], one["connection_id"]): Connection.objects.create(**one, **stamps)
+        (one["provider"], one["connection_id"]): Connection.objects.create(
+            **one, overage_override_reason="written down (B4)", **stamps
+        )
         for one in body["connections"]
     }
     for window in body["quota"]:

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billing_catalog.core.values import Billing
-from ladder.core.cooldown import acting_cooldown, asked_until, backoff, clamp, is_clamped, later, reset_that_caused
+from ladder.core.cooldown import (
+    Report,
+    acting_cooldown,
+    asked_until,
+    backoff,
+    clamp,
+    failures_in_a_row,
+    is_clamped,
+    later,
+    reset_that_caused,
+)
 from ladder.core.values import Cooldown, CooldownCause, LadderSettings, ReadingStatus, Window
 from tests.ladder.core.asking import NOW, TICK
 from tests.ladder.core.strategies import PROPERTY, instants
@@ -186,3 +196,19 @@ def test_c4_auth_and_ban_last_until_cleared(cause, retry_after):
 )
 def test_c5_a_longer_cooldown_extends_and_a_shorter_one_does_not_shorten(first, second, expected):
     assert later(first, second) == expected
+
+
+@pytest.mark.parametrize(
+    ("reports", "counts"),
+    [
+        ([], []),
+        ([(1, None)], [1]),
+        ([(1, 0)], [1]),
+        ([(1, None), (2, None), (3, None)], [1, 2, 3]),
+        ([(1, 0), (2, 0), (4, 3), (5, 3)], [1, 2, 1, 2]),
+        ([(1, None), (3, 1)], [1, 1]),
+    ],
+)
+def test_c4_failures_in_a_row_begin_anew_after_a_success_between(reports, counts):
+    found = [Report(NOW + at * HOUR, None if success is None else NOW + success * HOUR) for at, success in reports]
+    assert failures_in_a_row(reports=found) == counts

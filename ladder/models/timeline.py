@@ -1,0 +1,95 @@
+"""The timeline of SPEC 3: flips, samples, and how far the looks have come. Nothing here decides anything."""
+
+from django.db import models
+from django.db.models import Q
+
+from ladder.choices import FLIP_CAUSE_CHOICES, FLIP_KIND_CHOICES, RUNG_CHOICES
+from omniroute_admin.common.fields import UsdField
+
+_WORDS_OF_RUNGS = [word for word, _ in RUNG_CHOICES]
+
+
+class RungFlip(models.Model):
+    """One change: a connection's state on a rung, or a rung that begins or ceases to serve.
+
+    An empty state is "not there": a connection that came, went, or moved to another rung.
+    """
+
+    at = models.DateTimeField(db_index=True, help_text="Exact where time made it, else when it was found.")
+    kind = models.CharField(max_length=10, choices=FLIP_KIND_CHOICES)
+    connection = models.ForeignKey(
+        "ladder.Connection", on_delete=models.PROTECT, related_name="flips", null=True, blank=True
+    )
+    rung = models.CharField(max_length=12, choices=RUNG_CHOICES)
+    from_state = models.CharField(max_length=12, blank=True, default="")
+    to_state = models.CharField(max_length=12, blank=True, default="")
+    code = models.CharField(max_length=30, null=True, blank=True, help_text="Reason code of the new state.")
+    cause = models.CharField(max_length=9, choices=FLIP_CAUSE_CHOICES)
+    revision = models.BigIntegerField(help_text="The revision at which it was found.")
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "rung", "at"],
+                condition=Q(connection__isnull=False),
+                name="flip_once_per_connection_and_instant",
+            ),
+            models.UniqueConstraint(
+                fields=["rung", "at"], condition=Q(connection__isnull=True), name="flip_once_per_rung_and_instant"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="connection", connection__isnull=False) | Q(kind="rung", connection__isnull=True),
+                name="flip_names_what_it_is_of",
+            ),
+            models.CheckConstraint(condition=Q(rung__in=_WORDS_OF_RUNGS), name="flip_rung_is_a_word"),
+            models.CheckConstraint(
+                condition=Q(cause__in=[word for word, _ in FLIP_CAUSE_CHOICES]), name="flip_cause_is_a_word"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        who = self.rung if self.connection is None else f"{self.connection} on {self.rung}"
+        return f"{who}: {self.from_state or 'not there'} to {self.to_state or 'not there'}"
+
+
+class RungSample(models.Model):
+    """One rung as it stood in one minute."""
+
+    at = models.DateTimeField(help_text="The minute, cut to its beginning.")
+    rung = models.CharField(max_length=12, choices=RUNG_CHOICES)
+    usable = models.PositiveIntegerField()
+    total = models.PositiveIntegerField()
+    is_serving = models.BooleanField(help_text="auto/thrifty served from it.")
+    left_usd = UsdField(null=True, blank=True, help_text="Left of the budget; empty: no limit, or no budget is asked.")
+
+    class Meta:
+        ordering = ["-at", "rung"]
+        constraints = [
+            models.UniqueConstraint(fields=["at", "rung"], name="sample_one_per_rung_and_minute"),
+            models.CheckConstraint(condition=Q(rung__in=_WORDS_OF_RUNGS), name="sample_rung_is_a_word"),
+            models.CheckConstraint(condition=Q(usable__lte=models.F("total")), name="sample_usable_is_of_total"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rung} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class TimelineCursor(models.Model):
+    """How far the looks have come: the last one's instant, revision and picture. One row, id 1, made by the first look.
+
+    A look writes only if `version` is still what it read, so that of many processes one writes a change.
+    """
+
+    version = models.BigIntegerField(default=1)
+    at = models.DateTimeField()
+    revision = models.BigIntegerField()
+    valid_until = models.DateTimeField(null=True, help_text="Until then the picture stands if nothing is written.")
+    picture = models.JSONField(help_text="Rows of connection (0: the rung itself), rung, state, code.")
+    prints = models.JSONField(help_text="Fingerprints of what was decided from, to tell causes apart.")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="timeline_cursor_is_one_row")]
+
+    def __str__(self) -> str:
+        return f"timeline up to {self.at:%Y-%m-%d %H:%M:%S}"
