@@ -12,7 +12,7 @@ from billing_catalog.core.values import Overage
 from billing_catalog.mapping import read_catalog_rows
 from billing_catalog.models import ProviderAlias
 from ladder.models import Connection
-from ladder.services.live_connections import locked
+from ladder.services.live_connections import imply_keyless, locked
 from ladder.services.reading_items import is_storable
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider
 from omniroute_admin.common.errors import Conflict, NotFound, field
@@ -101,6 +101,18 @@ def delete_connection(*, connection: Connection, actor: Actor, reason: str, now:
         row.deleted_at = row.updated_at = now
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save()
+
+
+def keyless_path(*, provider: str, actor: Actor, now: datetime) -> Connection:
+    """Return the `noauth` of a provider (a valid id, or an alias), which is always known (SPEC 1).
+
+    Where nobody spoke of it yet, a row is made that carries what is said of it; no stored pool lists it.
+    """
+    with deciding_write():
+        name = resolve_provider(provider)
+        row = locked(Connection.objects.live().filter(connection_id=NOAUTH, provider=name)).first()
+        key = imply_keyless(provider=name, actor=actor, now=now) if row is None else row.pk
+        return Connection.objects.get(pk=key)
 
 
 def resolve_provider(raw: str) -> str:
