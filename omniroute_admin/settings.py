@@ -170,6 +170,7 @@ SPECTACULAR_SETTINGS = {
         "RungWord": "ladder.api.documents.RUNGS",
         "ReasonCode": "ladder.api.documents.REASON_CODES",
         "EmptyReason": "ladder.api.documents.EMPTY_CODES",
+        "CooldownWord": "ladder.choices.CAUSE_CHOICES",
         "OverageWord": "billing_catalog.choices.OVERAGE_CHOICES",
         "BillingWord": "billing_catalog.choices.BILLING_CHOICES",
     },
