@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "omniroute_admin.health.HealthUnderAnyName",
     "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -140,6 +141,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["omniroute_admin.common.permissions.RequiresScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # Answers have one form: `?format=` is a parameter that nobody knows.
+    "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "omniroute_admin.common.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -157,6 +160,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "omniroute_admin.common.openapi.add_problems",
+        "omniroute_admin.common.openapi.loosen_choices",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -166,6 +170,7 @@ SPECTACULAR_SETTINGS = {
         "RungWord": "ladder.api.documents.RUNGS",
         "ReasonCode": "ladder.api.documents.REASON_CODES",
         "EmptyReason": "ladder.api.documents.EMPTY_CODES",
+        "CooldownWord": "ladder.choices.CAUSE_CHOICES",
         "OverageWord": "billing_catalog.choices.OVERAGE_CHOICES",
         "BillingWord": "billing_catalog.choices.BILLING_CHOICES",
     },
