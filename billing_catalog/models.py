@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from billing_catalog.choices import BILLING_CHOICES, ORIGIN_CHOICES, OVERAGE_CHOICES, TIER_CHOICES
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.fields import AuthTypeField, CanonicalField, ProviderField, TextListField
 from omniroute_admin.common.history import history
 
@@ -42,24 +43,36 @@ class BillingEntry(Curated):
         ordering = ["provider", F("auth_type").asc(nulls_first=True), "id"]
         verbose_name_plural = "billing entries"
         constraints = [
-            models.UniqueConstraint(
+            unique(
                 fields=["provider", "auth_type"],
                 condition=Q(auth_type__isnull=False),
                 name="billing_one_per_auth_type",
-                violation_error_message="This provider and auth type has an entry already.",
+                words="This provider and auth type has an entry already.",
             ),
-            models.UniqueConstraint(
+            unique(
                 fields=["provider"],
                 condition=Q(auth_type__isnull=True),
                 name="billing_one_provider_wide",
-                violation_error_message="This provider has a provider-wide entry already.",
+                words="This provider has a provider-wide entry already.",
+                about=["provider", "auth_type"],
             ),
-            models.CheckConstraint(condition=~Q(provider=""), name="billing_has_provider"),
-            models.CheckConstraint(
-                condition=Q(billing__in=[word for word, _ in BILLING_CHOICES]), name="billing_is_a_class"
+            check(
+                condition=~Q(provider=""),
+                name="billing_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
             ),
-            models.CheckConstraint(
-                condition=Q(overage__in=[word for word, _ in OVERAGE_CHOICES]), name="billing_overage_is_a_word"
+            check(
+                condition=Q(billing__in=[word for word, _ in BILLING_CHOICES]),
+                name="billing_is_a_class",
+                fields=["billing"],
+                words="Expected one of: subscription, metered, keyless, unknown.",
+            ),
+            check(
+                condition=Q(overage__in=[word for word, _ in OVERAGE_CHOICES]),
+                name="billing_overage_is_a_word",
+                fields=["overage"],
+                words="Expected one of: hard-stop, meters-to-paid, unknown.",
             ),
         ]
 
@@ -79,8 +92,18 @@ class ProviderAlias(Curated):
         ordering = ["alias"]
         verbose_name_plural = "provider aliases"
         constraints = [
-            models.CheckConstraint(condition=~Q(alias=F("provider")), name="alias_differs_from_provider"),
-            models.CheckConstraint(condition=~Q(alias="") & ~Q(provider=""), name="alias_has_both_names"),
+            check(
+                condition=~Q(alias=F("provider")),
+                name="alias_differs_from_provider",
+                fields=["alias", "provider"],
+                words="A name is no alias of itself.",
+            ),
+            check(
+                condition=~Q(alias="") & ~Q(provider=""),
+                name="alias_has_both_names",
+                fields=["alias", "provider"],
+                words="Name both the alias and the provider that it means.",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -115,23 +138,37 @@ class ModelPrice(models.Model):
         ordering = [F("rank").asc(nulls_last=True), "provider", "model", "effective_from"]
         indexes = [models.Index(fields=["provider", "model", "effective_from"], name="price_by_model")]
         constraints = [
-            models.UniqueConstraint(fields=["provider", "model", "effective_from"], name="price_one_per_start"),
-            models.UniqueConstraint(
+            unique(
+                fields=["provider", "model", "effective_from"],
+                name="price_one_per_start",
+                words="A price of this model begins at that instant already.",
+            ),
+            unique(
                 fields=["provider", "model"],
                 condition=Q(effective_to__isnull=True),
                 name="price_one_open_end",
-                violation_error_message="This model has a price without an end already.",
+                words="This model has a price without an end already.",
+                about=["provider", "model", "effective_to"],
             ),
-            models.CheckConstraint(condition=~Q(provider="") & ~Q(model=""), name="price_has_names"),
-            models.CheckConstraint(
+            check(
+                condition=~Q(provider="") & ~Q(model=""),
+                name="price_has_names",
+                fields=["provider", "model"],
+                words="Name both the provider and the model.",
+            ),
+            check(
                 condition=Q(effective_to__isnull=True) | Q(effective_to__gt=F("effective_from")),
                 name="price_ends_after_start",
+                fields=["effective_to"],
+                words="A price ends after it begins (effective_from).",
             ),
-            models.CheckConstraint(
+            check(
                 condition=(Q(input_usd_per_million__isnull=True) | Q(input_usd_per_million__gte=0))
                 & (Q(output_usd_per_million__isnull=True) | Q(output_usd_per_million__gte=0))
                 & (Q(cached_input_usd_per_million__isnull=True) | Q(cached_input_usd_per_million__gte=0)),
                 name="price_is_not_negative",
+                fields=["input_usd_per_million", "output_usd_per_million", "cached_input_usd_per_million"],
+                words="A price is not negative.",
             ),
         ]
 
@@ -150,17 +187,37 @@ class TierOverride(Curated):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["provider"], condition=Q(model_pattern__isnull=True), name="tier_one_provider_wide"
+            unique(
+                fields=["provider"],
+                condition=Q(model_pattern__isnull=True),
+                name="tier_one_provider_wide",
+                words="This provider has a provider-wide override already.",
+                about=["provider", "model_pattern"],
             ),
-            models.UniqueConstraint(
+            unique(
                 fields=["provider", "model_pattern"],
                 condition=Q(model_pattern__isnull=False),
                 name="tier_one_per_pattern",
+                words="This provider has an override of that pattern already.",
             ),
-            models.CheckConstraint(condition=~Q(provider=""), name="tier_has_provider"),
-            models.CheckConstraint(condition=~Q(model_pattern=""), name="tier_pattern_is_not_blank"),
-            models.CheckConstraint(condition=Q(tier__in=[word for word, _ in TIER_CHOICES]), name="tier_is_a_tier"),
+            check(
+                condition=~Q(provider=""),
+                name="tier_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
+            ),
+            check(
+                condition=~Q(model_pattern=""),
+                name="tier_pattern_is_not_blank",
+                fields=["model_pattern"],
+                words="Give a pattern, or null for the whole provider.",
+            ),
+            check(
+                condition=Q(tier__in=[word for word, _ in TIER_CHOICES]),
+                name="tier_is_a_tier",
+                fields=["tier"],
+                words="Expected one of: free, cheap, premium.",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -176,7 +233,14 @@ class FreeProvider(Curated):
 
     class Meta:
         ordering = ["provider"]
-        constraints = [models.CheckConstraint(condition=~Q(provider=""), name="free_has_provider")]
+        constraints = [
+            check(
+                condition=~Q(provider=""),
+                name="free_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.provider
@@ -196,7 +260,14 @@ class PriceSource(Curated):
 
     class Meta:
         ordering = ["provider"]
-        constraints = [models.CheckConstraint(condition=~Q(provider=""), name="source_has_provider")]
+        constraints = [
+            check(
+                condition=~Q(provider=""),
+                name="source_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.provider} from {self.price_list or 'no list'}"
@@ -212,8 +283,18 @@ class TierThresholds(models.Model):
     class Meta:
         verbose_name_plural = "tier thresholds"
         constraints = [
-            models.CheckConstraint(condition=Q(id=1), name="thresholds_are_one_row"),
-            models.CheckConstraint(condition=Q(free__gte=0) & Q(cheap__gte=F("free")), name="thresholds_are_in_order"),
+            check(
+                condition=Q(id=1),
+                name="thresholds_are_one_row",
+                fields=["id"],
+                words="There is one row of thresholds.",
+            ),
+            check(
+                condition=Q(free__gte=0) & Q(cheap__gte=F("free")),
+                name="thresholds_are_in_order",
+                fields=["free", "cheap"],
+                words="The threshold of free is at least 0, and that of cheap is not below it.",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -228,7 +309,13 @@ class LoadedFact(models.Model):
     loaded_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["kind", "key"], name="fact_loaded_once")]
+        constraints = [
+            unique(
+                fields=["kind", "key"],
+                name="fact_loaded_once",
+                words="This fact was loaded already.",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}"

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from celery import shared_task
 
-from ladder.services import timeline
+from ladder.services import closing, timeline
 from ladder.services.demo import move_demo
 from ladder.services.thinning import KEEP_ALL_FOR, thin_readings, thin_refusals
 from omniroute_admin.common.clock import now
@@ -40,3 +40,15 @@ def thin_history(*, keep_all_for_days: int = KEEP_ALL_FOR.days) -> None:
     at = now()
     thin_readings(now=at, keep_all_for=timedelta(days=keep_all_for_days))
     thin_refusals(now=at)
+
+
+@shared_task
+def expire_holds() -> None:
+    """Mark the holds that ended by time; they have stopped acting without it."""
+    closing.expire_holds(now=now())
+
+
+@shared_task
+def close_budget_windows() -> None:
+    """Tell the timeline of budget windows that ended, and log where the rows of one do not add up."""
+    closing.close_budget_windows(now=now())

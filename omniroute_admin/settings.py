@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "omniroute_admin.health.HealthUnderAnyName",
     "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -140,6 +141,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["omniroute_admin.common.permissions.RequiresScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # Answers have one form: `?format=` is a parameter that nobody knows.
+    "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "omniroute_admin.common.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -157,6 +160,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "omniroute_admin.common.openapi.add_problems",
+        "omniroute_admin.common.openapi.loosen_choices",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -166,6 +170,7 @@ SPECTACULAR_SETTINGS = {
         "RungWord": "ladder.api.documents.RUNGS",
         "ReasonCode": "ladder.api.documents.REASON_CODES",
         "EmptyReason": "ladder.api.documents.EMPTY_CODES",
+        "CooldownWord": "ladder.choices.CAUSE_CHOICES",
         "OverageWord": "billing_catalog.choices.OVERAGE_CHOICES",
         "BillingWord": "billing_catalog.choices.BILLING_CHOICES",
     },
@@ -203,6 +208,13 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
     "flips": {"task": "ladder.tasks.note_flips", "schedule": 5, "options": {"expires": 5}},
     "samples": {"task": "ladder.tasks.sample_occupancy", "schedule": crontab(), "options": {"expires": 60}},
+    "holds": {"task": "ladder.tasks.expire_holds", "schedule": 60, "options": {"expires": 60}},
+    # Just after the hour, at which windows end in nearly every zone.
+    "budgets": {
+        "task": "ladder.tasks.close_budget_windows",
+        "schedule": crontab(minute="1"),
+        "options": {"expires": 3600},
+    },
     # At night by UTC, at minutes of their own.
     "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},

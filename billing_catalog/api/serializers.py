@@ -3,6 +3,7 @@
 from typing import Any
 
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, ProviderAlias, TierOverride
+from omniroute_admin.common.fields import PROVIDER_NAME
 from omniroute_admin.common.serializers import StrictModelSerializer
 
 
@@ -81,6 +82,7 @@ class AliasSerializer(StrictModelSerializer):
     class Meta:
         model = ProviderAlias
         fields = ("alias", "provider")
+        extra_kwargs = {name: {"validators": [PROVIDER_NAME]} for name in fields}
 
 
 class PriceSourceSerializer(StrictModelSerializer):

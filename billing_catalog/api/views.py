@@ -194,8 +194,9 @@ class Aliases(CatalogResource):
 
 @list_of(
     "aliases",
-    "Every row under the alias moves to the provider in the same transaction; 409 names the rows that exclude each "
-    "other. An alias is one step: it never leads to another alias.",
+    "Every row under the alias moves to the provider in the same transaction; 409 names every row that excludes "
+    "another one. Of a model that both names price, the provider's own prices stay and the alias's are removed; the "
+    "history says so. An alias is one step: it never leads to another alias.",
 )
 class AliasListView(Aliases, ResourceListView):
     """The aliases."""

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'billing entries',
                 'ordering': ['provider', models.OrderBy(models.F('auth_type'), nulls_first=True), 'id'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('auth_type__isnull', False)), fields=('provider', 'auth_type'), name='billing_one_per_auth_type', violation_error_message='This provider and auth type has an entry already.'), models.UniqueConstraint(condition=models.Q(('auth_type__isnull', True)), fields=('provider',), name='billing_one_provider_wide', violation_error_message='This provider has a provider-wide entry already.'), models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='billing_has_provider'), models.CheckConstraint(condition=models.Q(('billing__in', ['subscription', 'metered', 'keyless', 'unknown'])), name='billing_is_a_class'), models.CheckConstraint(condition=models.Q(('overage__in', ['hard-stop', 'meters-to-paid', 'unknown'])), name='billing_overage_is_a_word')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('auth_type__isnull', False)), fields=('provider', 'auth_type'), name='billing_one_per_auth_type', violation_error_code='billing_one_per_auth_type', violation_error_message='This provider and auth type has an entry already.'), models.UniqueConstraint(condition=models.Q(('auth_type__isnull', True)), fields=('provider',), name='billing_one_provider_wide', violation_error_code='billing_one_provider_wide', violation_error_message='This provider has a provider-wide entry already.'), models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='billing_has_provider', violation_error_code='billing_has_provider', violation_error_message='Name the provider.'), models.CheckConstraint(condition=models.Q(('billing__in', ['subscription', 'metered', 'keyless', 'unknown'])), name='billing_is_a_class', violation_error_code='billing_is_a_class', violation_error_message='Expected one of: subscription, metered, keyless, unknown.'), models.CheckConstraint(condition=models.Q(('overage__in', ['hard-stop', 'meters-to-paid', 'unknown'])), name='billing_overage_is_a_word', violation_error_code='billing_overage_is_a_word', violation_error_message='Expected one of: hard-stop, meters-to-paid, unknown.')],
             },
         ),
         migrations.CreateModel(
@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['provider'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='free_has_provider')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='free_has_provider', violation_error_code='free_has_provider', violation_error_message='Name the provider.')],
             },
         ),
         migrations.CreateModel(
@@ -243,7 +243,7 @@ class Migration(migrations.Migration):
                 ('loaded_at', models.DateTimeField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('kind', 'key'), name='fact_loaded_once')],
+                'constraints': [models.UniqueConstraint(fields=('kind', 'key'), name='fact_loaded_once', violation_error_code='fact_loaded_once', violation_error_message='This fact was loaded already.')],
             },
         ),
         migrations.CreateModel(
@@ -264,7 +264,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': [models.OrderBy(models.F('rank'), nulls_last=True), 'provider', 'model', 'effective_from'],
                 'indexes': [models.Index(fields=['provider', 'model', 'effective_from'], name='price_by_model')],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'model', 'effective_from'), name='price_one_per_start'), models.UniqueConstraint(condition=models.Q(('effective_to__isnull', True)), fields=('provider', 'model'), name='price_one_open_end', violation_error_message='This model has a price without an end already.'), models.CheckConstraint(condition=models.Q(models.Q(('provider', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='price_has_names'), models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='price_ends_after_start'), models.CheckConstraint(condition=models.Q(models.Q(('input_usd_per_million__isnull', True), ('input_usd_per_million__gte', 0), _connector='OR'), models.Q(('output_usd_per_million__isnull', True), ('output_usd_per_million__gte', 0), _connector='OR'), models.Q(('cached_input_usd_per_million__isnull', True), ('cached_input_usd_per_million__gte', 0), _connector='OR')), name='price_is_not_negative')],
+                'constraints': [models.UniqueConstraint(fields=('provider', 'model', 'effective_from'), name='price_one_per_start', violation_error_code='price_one_per_start', violation_error_message='A price of this model begins at that instant already.'), models.UniqueConstraint(condition=models.Q(('effective_to__isnull', True)), fields=('provider', 'model'), name='price_one_open_end', violation_error_code='price_one_open_end', violation_error_message='This model has a price without an end already.'), models.CheckConstraint(condition=models.Q(models.Q(('provider', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='price_has_names', violation_error_code='price_has_names', violation_error_message='Name both the provider and the model.'), models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='price_ends_after_start', violation_error_code='price_ends_after_start', violation_error_message='A price ends after it begins (effective_from).'), models.CheckConstraint(condition=models.Q(models.Q(('input_usd_per_million__isnull', True), ('input_usd_per_million__gte', 0), _connector='OR'), models.Q(('output_usd_per_million__isnull', True), ('output_usd_per_million__gte', 0), _connector='OR'), models.Q(('cached_input_usd_per_million__isnull', True), ('cached_input_usd_per_million__gte', 0), _connector='OR')), name='price_is_not_negative', violation_error_code='price_is_not_negative', violation_error_message='A price is not negative.')],
             },
         ),
         migrations.CreateModel(
@@ -281,7 +281,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['provider'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='source_has_provider')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='source_has_provider', violation_error_code='source_has_provider', violation_error_message='Name the provider.')],
             },
         ),
         migrations.CreateModel(
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'provider aliases',
                 'ordering': ['alias'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('alias', models.F('provider')), _negated=True), name='alias_differs_from_provider'), models.CheckConstraint(condition=models.Q(models.Q(('alias', ''), _negated=True), models.Q(('provider', ''), _negated=True)), name='alias_has_both_names')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('alias', models.F('provider')), _negated=True), name='alias_differs_from_provider', violation_error_code='alias_differs_from_provider', violation_error_message='A name is no alias of itself.'), models.CheckConstraint(condition=models.Q(models.Q(('alias', ''), _negated=True), models.Q(('provider', ''), _negated=True)), name='alias_has_both_names', violation_error_code='alias_has_both_names', violation_error_message='Name both the alias and the provider that it means.')],
             },
         ),
         migrations.CreateModel(
@@ -313,7 +313,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['id'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('model_pattern__isnull', True)), fields=('provider',), name='tier_one_provider_wide'), models.UniqueConstraint(condition=models.Q(('model_pattern__isnull', False)), fields=('provider', 'model_pattern'), name='tier_one_per_pattern'), models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='tier_has_provider'), models.CheckConstraint(condition=models.Q(('model_pattern', ''), _negated=True), name='tier_pattern_is_not_blank'), models.CheckConstraint(condition=models.Q(('tier__in', ['free', 'cheap', 'premium'])), name='tier_is_a_tier')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('model_pattern__isnull', True)), fields=('provider',), name='tier_one_provider_wide', violation_error_code='tier_one_provider_wide', violation_error_message='This provider has a provider-wide override already.'), models.UniqueConstraint(condition=models.Q(('model_pattern__isnull', False)), fields=('provider', 'model_pattern'), name='tier_one_per_pattern', violation_error_code='tier_one_per_pattern', violation_error_message='This provider has an override of that pattern already.'), models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='tier_has_provider', violation_error_code='tier_has_provider', violation_error_message='Name the provider.'), models.CheckConstraint(condition=models.Q(('model_pattern', ''), _negated=True), name='tier_pattern_is_not_blank', violation_error_code='tier_pattern_is_not_blank', violation_error_message='Give a pattern, or null for the whole provider.'), models.CheckConstraint(condition=models.Q(('tier__in', ['free', 'cheap', 'premium'])), name='tier_is_a_tier', violation_error_code='tier_is_a_tier', violation_error_message='Expected one of: free, cheap, premium.')],
             },
         ),
         migrations.CreateModel(
@@ -325,7 +325,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'tier thresholds',
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='thresholds_are_one_row'), models.CheckConstraint(condition=models.Q(('free__gte', 0), ('cheap__gte', models.F('free'))), name='thresholds_are_in_order')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='thresholds_are_one_row', violation_error_code='thresholds_are_one_row', violation_error_message='There is one row of thresholds.'), models.CheckConstraint(condition=models.Q(('free__gte', 0), ('cheap__gte', models.F('free'))), name='thresholds_are_in_order', violation_error_code='thresholds_are_in_order', violation_error_message='The threshold of free is at least 0, and that of cheap is not below it.')],
             },
         ),
     ]

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Collection, Hashable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import models
 from django.db.models import Q
 
 from billing_catalog.core.past import Past, Records
-from billing_catalog.core.values import Billing, CatalogRow, Overage, Thresholds, Tier, TierRule
+from billing_catalog.core.values import Billing, CatalogRow, Overage, Price, Thresholds, Tier, TierRule
 from billing_catalog.core.versions import ALWAYS, FOREVER, Span, Version, spans_of
-from billing_catalog.mapping import to_prices
+from billing_catalog.mapping import read_thresholds
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, TierOverride, TierThresholds
 from billing_catalog.selectors.aliases import alias_map
 
 T = TypeVar("T")
 _DELETED = "-"
-_MADE = "+"
 
 
 class PastReader:
@@ -29,26 +28,29 @@ class PastReader:
         self._aliases = alias_map()
         self._of_all: Past | None = None
 
-    def of(self, *, providers: Collection[str]) -> Past:
-        """Return the catalogue of some providers, by canonical names; a constant number of queries."""
+    def of(self, *, providers: Collection[str], models: Collection[str]) -> Past:
+        """Return the catalogue of some providers, by canonical names, with the prices of some models.
+
+        A constant number of queries: a provider may have hundreds of prices, and a body speaks of few of them.
+        """
         known_as = {alias for alias, provider in self._aliases.items() if provider in providers}
-        return self._read({*providers, *known_as})
+        prices = ModelPrice.objects.filter(provider__in=providers, model__in=models)
+        return self._read({*providers, *known_as}, prices)
 
     def of_all(self) -> Past:
         """Return the catalogue of every provider, read once."""
         if self._of_all is None:
-            self._of_all = self._read(None)
+            self._of_all = self._read(None, ModelPrice.objects.all())
         return self._of_all
 
-    def _read(self, names: Collection[str] | None) -> Past:
-        prices = ModelPrice.objects.all() if names is None else ModelPrice.objects.filter(provider__in=names)
+    def _read(self, names: Collection[str] | None, prices: models.QuerySet[ModelPrice]) -> Past:
         records = Records(
             entries=self._spans(BillingEntry, _ENTRY, self._entry, lambda row: (row.provider, row.auth_type), names),
             rules=self._spans(TierOverride, _RULE, self._rule, lambda row: (row.provider, row.model_pattern), names),
             free_providers=self._spans(FreeProvider, ["provider"], self._named, lambda name: name, names),
             price_sources=self._spans(PriceSource, _SOURCE, self._source, lambda source: source[0], names),
             thresholds=self._thresholds(),
-            prices=to_prices(prices),
+            prices=tuple(Price(*row) for row in prices.order_by("id").values_list(*_PRICE)),
         )
         return Past(records=records, known_at=self._now)
 
@@ -77,16 +79,13 @@ class PastReader:
         return spans_of(versions=as_present(versions=written, present=present), key=key)
 
     def _thresholds(self) -> tuple[Span[Thresholds], ...]:
-        """Return the thresholds over time; the row came with the tables, so its history begins with a change."""
-        said: list[Any] = ["free", "cheap"]
-        row = TierThresholds.objects.values_list(*said).get(pk=1)
+        """Return the thresholds over time."""
+        present = {1: read_thresholds()}
         if self._only_present:
-            return (Span(1, ALWAYS, FOREVER, Thresholds(*row)),)
-        past = TierThresholds.history.order_by("history_id").values_list("history_date", "history_type", *said)
-        written = [Version(1, since, Thresholds(*values)) for since, _, *values in past]
-        if written and past[0][1] != _MADE:
-            written.insert(0, Version(1, ALWAYS, Thresholds()))
-        return spans_of(versions=as_present(versions=written, present={1: Thresholds(*row)}), key=lambda _: "one")
+            return (Span(1, ALWAYS, FOREVER, present[1]),)
+        past = TierThresholds.history.order_by("history_id").values_list("history_date", "free", "cheap")
+        written = [Version(1, since, Thresholds(*values)) for since, *values in past]
+        return spans_of(versions=as_present(versions=written, present=present), key=lambda _: "one")
 
     def _provider(self, name: str) -> str:
         return self._aliases.get(name, name)
@@ -107,6 +106,15 @@ class PastReader:
 _ENTRY = ["provider", "auth_type", "billing", "overage"]
 _RULE = ["provider", "tier", "model_pattern"]
 _SOURCE = ["provider", "sells_seats"]
+_PRICE = (
+    "provider",
+    "model",
+    "effective_from",
+    "effective_to",
+    "input_usd_per_million",
+    "output_usd_per_million",
+    "cached_input_usd_per_million",
+)
 
 
 def as_present(*, versions: list[Version[T]], present: dict[int, T]) -> list[Version[T]]:

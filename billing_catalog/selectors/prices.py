@@ -1,8 +1,7 @@
 """Reading prices (SPEC 3: append-only, with effective from and to)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from itertools import groupby, pairwise
 
 from django.db.models import F, Q, QuerySet
 
@@ -20,20 +19,3 @@ def prices_ahead(*, now: datetime, providers: Iterable[str]) -> list[ModelPrice]
     """Return the rows of some providers that act now or later, the earliest first."""
     rows = ModelPrice.objects.filter(Q(effective_to__isnull=True) | Q(effective_to__gt=now))
     return list(rows.filter(provider__in=list(providers)).order_by("provider", "model", "effective_from"))
-
-
-def overlapping_prices(*, provider: str) -> list[ModelPrice]:
-    """Return the rows of a provider that begin before the one before them has ended; there should be none."""
-    rows = ModelPrice.objects.filter(provider=provider).order_by("model", "effective_from", "pk")
-    found: list[ModelPrice] = []
-    for _, group in groupby(rows, key=lambda row: row.model):
-        found += _overlaps(list(group))
-    return found
-
-
-def _overlaps(rows: Sequence[ModelPrice]) -> list[ModelPrice]:
-    return [
-        later
-        for earlier, later in pairwise(rows)
-        if earlier.effective_to is None or earlier.effective_to > later.effective_from
-    ]

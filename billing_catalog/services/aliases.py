@@ -1,29 +1,27 @@
 """Write aliases: adding one rewrites the rows that used it, in the same transaction (SPEC 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict
 
-from django.apps import apps
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, models, transaction
-from simple_history.models import HistoricalChanges
+from django.db import models
 
 from billing_catalog.errors import AliasClash, AliasInTheWay
-from billing_catalog.models import ModelPrice, ProviderAlias
+from billing_catalog.models import LoadedFact, ModelPrice, ProviderAlias
 from billing_catalog.selectors.aliases import provider_fields
-from billing_catalog.selectors.prices import overlapping_prices
-from billing_catalog.services.bulk import update_rows
-from billing_catalog.services.rows import create_row, delete_row, update_row
-from omniroute_admin.common.core.names import canonical_name, is_provider
-from omniroute_admin.common.errors import field
+from billing_catalog.selectors.clashes import clashing_rows, models_with_providers, superseded_prices
+from billing_catalog.services.bulk import delete_rows, update_rows
+from billing_catalog.services.prices import ENDED_PRICE, ended_key
+from billing_catalog.services.rows import create_row, delete_row, refused_as_conflict, update_row
+from omniroute_admin.common.core.names import canonical_name
+from omniroute_admin.common.errors import FieldError, field
+from omniroute_admin.common.fields import PROVIDER_NAME
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 
-"""What a history row holds of a reason, in characters."""
-
 NAMED_AT_MOST = 20
-"""How many rows in the way an error names; the rest is counted."""
+"""How many rows in the way a sentence names; the errors beside it name every one."""
 
 
 class AliasValues(TypedDict, total=False):
@@ -36,10 +34,14 @@ class AliasValues(TypedDict, total=False):
 def create_alias(*, values: AliasValues, actor: Actor, reason: str, now: datetime) -> ProviderAlias:
     """Make a name mean a provider, and rewrite every row that stands under that name (SPEC 1).
 
+    Of a model that both names price, the provider's own prices stay and the alias's are removed: prices are
+    append-only, so that nobody could clear them away beforehand. All other rows that exclude each other are refused.
+
     Raises:
         ValidationError: names every bad field.
+        Conflict: the name is an alias already.
         AliasInTheWay: the provider is an alias itself, or another alias means this name.
-        AliasClash: rows under both names exclude each other; nothing is changed.
+        AliasClash: rows under both names exclude each other; every one is named and nothing is changed.
     """
     _check(values=values, but=None)
     with deciding_write():
@@ -54,7 +56,7 @@ def update_alias(
     """Change an alias, and rewrite the rows under the name it now has; rows rewritten before stay as they are.
 
     Raises:
-        ValidationError, AliasInTheWay, AliasClash: as `create_alias` does.
+        ValidationError, Conflict, AliasInTheWay, AliasClash: as `create_alias` does.
         NotFound: the alias is gone.
     """
     after: AliasValues = {"alias": alias.alias, "provider": alias.provider, **changes}
@@ -77,73 +79,86 @@ def delete_alias(*, alias: ProviderAlias, actor: Actor, reason: str, now: dateti
 def _check(*, values: AliasValues, but: ProviderAlias | None) -> None:
     """Refuse names that no provider can have, and chains of aliases (SPEC 1: one step)."""
     names = {name: canonical_name(text) for name, text in values.items() if isinstance(text, str)}
-    bad = {name: ["Letters, digits and ._:@+- only."] for name, text in names.items() if text and not is_provider(text)}
-    if bad:
+    if bad := {name: found for name, text in names.items() if (found := _name_problems(text))}:
         raise ValidationError(bad)
+    # A name that would mean itself is a bad field, which the row's own check tells.
+    is_chain = names.get("alias") != names.get("provider")
+    if is_chain and (chained := list(_chains(names=names, but=but))):
+        raise AliasInTheWay(" ".join(error.detail for error in chained), errors=chained)
+
+
+def _name_problems(text: str) -> list[str]:
+    if not text:
+        return ["This field cannot be blank."]
+    try:
+        PROVIDER_NAME(text)
+    except ValidationError as error:
+        return error.messages
+    return []
+
+
+def _chains(*, names: Mapping[str, str], but: ProviderAlias | None) -> Iterator[FieldError]:
     others = ProviderAlias.objects.exclude(pk=but.pk) if but else ProviderAlias.objects.all()
-    onward = others.filter(alias=names.get("provider", "")).first()
-    if onward:
-        detail = f"{onward.alias} is itself an alias, of {onward.provider}; name that one."
-        raise AliasInTheWay(detail, errors=[field("provider", detail)])
-    backward = others.filter(provider=names.get("alias", "")).first()
-    if backward:
+    if onward := others.filter(alias=names.get("provider", "")).first():
+        yield field("provider", f"{onward.alias} is itself an alias, of {onward.provider}; name that one.")
+    if backward := others.filter(provider=names.get("alias", "")).first():
         detail = f"{backward.alias} is an alias of {backward.provider}: that alias has to be changed first."
-        raise AliasInTheWay(detail, errors=[field("alias", detail)])
+        yield field("alias", detail)
 
 
 def _rewrite(*, alias: ProviderAlias, actor: Actor, reason: str, now: datetime) -> None:
+    if rows := clashing_rows(alias=alias.alias, provider=alias.provider):
+        raise _clash(alias=alias, rows=rows)
+    _remove_superseded(alias=alias, actor=actor, reason=reason, now=now)
     reason = reason or f"{alias.alias} is an alias of {alias.provider}"
-    for model in _models_with_providers():
+    for model in models_with_providers():
         for name in provider_fields(model=model):
-            rows = list(model._default_manager.filter(**{name: alias.alias}).order_by("pk"))
-            if rows:
-                _move(rows=rows, name=name, alias=alias, actor=actor, reason=reason, now=now)
-    if overlaps := overlapping_prices(provider=alias.provider):
-        raise _clash(alias=alias, rows=overlaps)
+            moved = list(model._default_manager.filter(**{name: alias.alias}).order_by("pk"))
+            for row in moved:
+                setattr(row, name, alias.provider)
+            with refused_as_conflict():
+                update_rows(model=model, rows=moved, fields=[name], actor=actor, reason=reason, now=now)
 
 
-def _models_with_providers() -> list[type[models.Model]]:
-    # Found by column type: a higher app's rows are covered without this app knowing them.
-    return [
-        model
-        for model in apps.get_models()
-        if provider_fields(model=model) and not issubclass(model, HistoricalChanges) and not model._meta.proxy
-    ]
+def _remove_superseded(*, alias: ProviderAlias, actor: Actor, reason: str, now: datetime) -> None:
+    """Remove the alias's prices of models that the provider prices itself; move the marks of ended ones."""
+    why = f"{alias.alias} is an alias of {alias.provider}, whose own prices of this model stand"
+    why = f"{why}: {reason}" if reason else why
+    rows = list(superseded_prices(alias=alias.alias, provider=alias.provider))
+    delete_rows(model=ModelPrice, rows=rows, actor=actor, reason=why, now=now)
+    _move_ends(alias=alias)
 
 
-def _move(
-    *, rows: Sequence[models.Model], name: str, alias: ProviderAlias, actor: Actor, reason: str, now: datetime
-) -> None:
-    for row in rows:
-        setattr(row, name, alias.provider)
-    try:
-        with transaction.atomic():
-            update_rows(model=type(rows[0]), rows=rows, fields=[name], actor=actor, reason=reason, now=now)
-    except IntegrityError as error:
-        raise _clash(alias=alias, rows=[row for row in rows if _is_in_the_way(row)]) from error
+def _move_ends(*, alias: ProviderAlias) -> None:
+    # What an operator ended under the alias stays ended, except where the provider has a price of its own.
+    priced = {model.lower() for model in _models_priced(provider=alias.provider)}
+    for mark in LoadedFact.objects.filter(kind=ENDED_PRICE, key__startswith=f"{alias.alias} "):
+        model = mark.key.removeprefix(f"{alias.alias} ")
+        if model not in priced:
+            key = ended_key(provider=alias.provider, model=model)
+            LoadedFact.objects.get_or_create(kind=ENDED_PRICE, key=key, defaults={"loaded_at": mark.loaded_at})
+        mark.delete()
 
 
-def _is_in_the_way(row: models.Model) -> bool:
-    try:
-        row.validate_unique()
-        row.validate_constraints()
-    except ValidationError:
-        return True
-    return False
+def _models_priced(*, provider: str) -> Iterable[str]:
+    return ModelPrice.objects.filter(provider=provider).order_by().values_list("model", flat=True)
 
 
 def _clash(*, alias: ProviderAlias, rows: Sequence[models.Model]) -> AliasClash:
-    named = [_name(row) for row in rows]
-    listed = "; ".join(named[:NAMED_AT_MOST])
-    more = f"; and {len(named) - NAMED_AT_MOST} more" if len(named) > NAMED_AT_MOST else ""
+    errors = [error for row in rows for error in _named(row=row, alias=alias)]
+    listed = "; ".join(error.detail for error in errors[:NAMED_AT_MOST])
+    more = f"; and {len(errors) - NAMED_AT_MOST} more" if len(errors) > NAMED_AT_MOST else ""
     detail = (
         f"{alias.alias} cannot mean {alias.provider}: both have rows that exclude each other. "
         f"Delete one of each first: {listed}{more}."
     )
-    return AliasClash(detail, errors=[field("alias", text) for text in named[:NAMED_AT_MOST]])
+    return AliasClash(detail, errors=errors)
 
 
-def _name(row: models.Model) -> str:
-    if isinstance(row, ModelPrice):
-        return f"price {row.pk} ({row.provider}/{row.model} from {row.effective_from.isoformat()})"
-    return f"{row._meta.verbose_name} {row.pk} ({row})"
+def _named(*, row: models.Model, alias: ProviderAlias) -> Iterator[FieldError]:
+    """Yield a row in words, at the field of the alias that names its provider."""
+    providers = {getattr(row, name) for name in provider_fields(model=type(row))}
+    for name in ("alias", "provider"):
+        own = getattr(alias, name)
+        if own in providers:
+            yield field(name, f"{row._meta.verbose_name} {row.pk} of {own} ({row})")

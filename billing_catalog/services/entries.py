@@ -25,7 +25,8 @@ def create_entry(*, values: EntryValues, actor: Actor, reason: str, now: datetim
     """Curate a provider's billing (B2).
 
     Raises:
-        ValidationError: names every bad field, a second entry for the same provider and auth type among them.
+        ValidationError: names every bad field.
+        Conflict: the provider and auth type has an entry already.
     """
     return create_row(model=BillingEntry, values=values, actor=actor, reason=reason, now=now)
 
@@ -37,6 +38,7 @@ def update_entry(
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: the provider and auth type has another entry already.
         NotFound: the entry is gone.
     """
     return update_row(row=entry, changes=changes, actor=actor, reason=reason, now=now)

@@ -19,14 +19,15 @@ from billing_catalog.errors import BadPricePeriod, PriceHasEnded
 from billing_catalog.models import LoadedFact, ModelPrice
 from billing_catalog.selectors.aliases import resolved
 from billing_catalog.selectors.prices import prices_in_force
-from billing_catalog.services.rows import present, refused_as_conflict
-from omniroute_admin.common.errors import field
+from billing_catalog.services.rows import check_row, present, refused_as_conflict
+from omniroute_admin.common.errors import Conflict, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 ENDED_PRICE = "ended-price"
 """Kind of the marker that keeps sync_prices from bringing back a price that an operator ended."""
 
+IDENTITY = ("provider", "model", "effective_from")
 NUMBERS = ("input_usd_per_million", "output_usd_per_million", "cached_input_usd_per_million", "capabilities")
 CONTENT = (*NUMBERS, "rank", "source")
 
@@ -62,7 +63,7 @@ def create_price(*, values: PriceValues, actor: Actor, reason: str, now: datetim
     Raises:
         ValidationError: names every bad field.
         BadPricePeriod: it would overlap what is history, or a later row.
-        Conflict: another writer was faster.
+        Conflict: a price of the model begins at that instant already, or another writer was faster.
     """
     _check_source(values=values, but=None)
     with refused_as_conflict(), deciding_write():
@@ -71,7 +72,7 @@ def create_price(*, values: PriceValues, actor: Actor, reason: str, now: datetim
         price.clean_fields()
         _make_room(price=price, actor=actor, reason=reason, now=now)
         _save(price=price, actor=actor, reason=reason, now=now)
-        LoadedFact.objects.filter(kind=ENDED_PRICE, key=ended_key(provider=price.provider, model=price.model)).delete()
+        _forget_end(price=price)
     return price
 
 
@@ -97,19 +98,24 @@ def update_price(*, price: ModelPrice, changes: PriceChanges, actor: Actor, reas
     with refused_as_conflict(), deciding_write():
         old = present(row=price, lock=True)
         _check_not_over(price=old, now=now)
-        new = _changed(old=old, changes=changes)
-        _check_end(price=new, changed=old.effective_to != new.effective_to, now=now)
+        new, end = _changed(old=old, changes=changes), old.effective_to
+        _check_end(price=new, changed=end != new.effective_to, now=now)
         if old.effective_from < now and _differing(old, new, CONTENT):
             _end(price=old, at=now, actor=actor, reason=reason, now=now)
             new.pk, new.effective_from, new._state.adding = None, now, True
         _save(price=new, actor=actor, reason=reason, now=now)
+        if new.effective_to is None:
+            _forget_end(price=new)
+        elif new.effective_to != end:
+            _remember_end(price=new, now=now)
     return new
 
 
 def end_price(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) -> None:
     """End a price now; the row stays in the books. One that has not begun is taken back, as if it had never been.
 
-    sync_prices leaves a list price that was ended here ended, until someone gives the model a price again.
+    sync_prices leaves a model that a list once priced without a price then, until someone gives it one again; an
+    operator's correction in between makes no difference.
 
     Raises:
         PriceHasEnded: it has ended already.
@@ -122,9 +128,8 @@ def end_price(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) ->
             _take_back(price=old, actor=actor, reason=reason, now=now)
         else:
             _end(price=old, at=now, actor=actor, reason=reason, now=now)
-        if old.source in LIST_SOURCES:
-            key = ended_key(provider=old.provider, model=old.model)
-            LoadedFact.objects.get_or_create(kind=ENDED_PRICE, key=key, defaults={"loaded_at": now})
+        if not _of_model(prices_in_force(now=now), price=old).exists():
+            _remember_end(price=old, now=now)
 
 
 def _clean(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +192,7 @@ def _make_room(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) -
     if before is None or (before.effective_to is not None and before.effective_to <= price.effective_from):
         return
     if before.effective_from == price.effective_from:
-        raise _bad("effective_from", f"is the instant at which price {before.pk} begins")
+        raise _second(before)
     if before.effective_to is not None and before.effective_to <= now:
         raise _bad("effective_from", f"lies in the time of price {before.pk}, which is history")
     _end(price=before, at=price.effective_from, actor=actor, reason=reason, now=now)
@@ -200,6 +205,27 @@ def _neighbours(*, price: ModelPrice) -> QuerySet[ModelPrice]:
 
 def _bad(name: str, detail: str) -> BadPricePeriod:
     return BadPricePeriod(f"{name} {detail}.", errors=[field(name, detail)])
+
+
+def _remember_end(*, price: ModelPrice, now: datetime) -> None:
+    """Keep sync_prices from bringing the model back, where a list ever priced it."""
+    if _of_model(ModelPrice.history.all(), price=price).filter(source__in=LIST_SOURCES).exists():
+        key = ended_key(provider=price.provider, model=price.model)
+        LoadedFact.objects.get_or_create(kind=ENDED_PRICE, key=key, defaults={"loaded_at": now})
+
+
+def _forget_end(*, price: ModelPrice) -> None:
+    LoadedFact.objects.filter(kind=ENDED_PRICE, key=ended_key(provider=price.provider, model=price.model)).delete()
+
+
+def _of_model(rows: QuerySet[Any], *, price: ModelPrice) -> QuerySet[Any]:
+    # In any letter case, as sync_prices compares them.
+    return rows.filter(provider=price.provider, model__iexact=price.model)
+
+
+def _second(price: ModelPrice) -> Conflict:
+    detail = f"Price {price.pk} of this model begins at that instant already."
+    return Conflict(detail, errors=[field(name, detail, code="conflict") for name in IDENTITY])
 
 
 def _take_back(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) -> None:
@@ -218,6 +244,6 @@ def _end(*, price: ModelPrice, at: datetime, actor: Actor, reason: str, now: dat
 
 
 def _save(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) -> None:
-    price.full_clean()
+    check_row(row=price)
     stamp(instance=price, actor=actor, reason=reason, now=now)
     price.save()

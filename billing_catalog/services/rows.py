@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models
 
 from billing_catalog.models import Curated
 from billing_catalog.selectors.aliases import resolved
+from omniroute_admin.common.constraints import conflict_in
 from omniroute_admin.common.errors import Conflict, NotFound
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
@@ -30,18 +32,33 @@ def refused_as_conflict() -> Iterator[None]:
         raise Conflict("Another row was written at the same moment that excludes this one; look again.") from error
 
 
+def check_row(*, row: models.Model) -> None:
+    """Check a row against the model's own rules and the rows there are.
+
+    Raises:
+        ValidationError: names every bad field.
+        Conflict: the row is good, and another one has its values already; names their fields.
+    """
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        if conflict := conflict_in(error):
+            raise conflict from error
+        raise
+
+
 def create_row(*, model: type[Row], values: Mapping[str, Any], actor: Actor, reason: str, now: datetime) -> Row:
     """Write a new row with its names canonical (SPEC 1).
 
     Raises:
         ValidationError: names every bad field.
-        Conflict: another writer was faster.
+        Conflict: another row has these values already (the fields are named), or another writer was faster.
     """
     with refused_as_conflict(), deciding_write():
         row = model(**resolved(model=model, values=dict(values)))
         if isinstance(row, Curated):
             row.origin, row.created_at, row.updated_at = "operator", now, now
-        row.full_clean()
+        check_row(row=row)
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save(force_insert=True)
     return row
@@ -53,7 +70,7 @@ def update_row(*, row: Row, changes: Mapping[str, Any], actor: Actor, reason: st
     Raises:
         ValidationError: names every bad field.
         NotFound: the row is gone.
-        Conflict: another writer was faster.
+        Conflict: another row has these values already (the fields are named), or another writer was faster.
     """
     draft = _with(row=present(row=row), changes=changes)
     draft.clean_fields()
@@ -63,7 +80,7 @@ def update_row(*, row: Row, changes: Mapping[str, Any], actor: Actor, reason: st
         changed = _with(row=present(row=row, lock=True), changes=changes)
         if isinstance(changed, Curated):
             changed.origin, changed.updated_at = "operator", now
-        changed.full_clean()
+        check_row(row=changed)
         stamp(instance=changed, actor=actor, reason=reason, now=now)
         changed.save()
     return changed

@@ -22,6 +22,7 @@ def create_source(*, values: SourceValues, actor: Actor, reason: str, now: datet
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: the provider has a price source already.
     """
     return create_row(model=PriceSource, values=values, actor=actor, reason=reason, now=now)
 
@@ -33,6 +34,7 @@ def update_source(
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: the provider has another price source already.
         NotFound: the row is gone.
     """
     return update_row(row=source, changes=changes, actor=actor, reason=reason, now=now)

@@ -36,6 +36,7 @@ def create_override(*, values: OverrideValues, actor: Actor, reason: str, now: d
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: there is one already, provider-wide or of that pattern.
     """
     return create_row(model=TierOverride, values=_trimmed(values), actor=actor, reason=reason, now=now)
 
@@ -47,6 +48,7 @@ def update_override(
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: there is another one already, provider-wide or of that pattern.
         NotFound: the override is gone.
     """
     return update_row(row=override, changes=_trimmed(changes), actor=actor, reason=reason, now=now)
@@ -66,6 +68,7 @@ def create_free_provider(*, values: FreeValues, actor: Actor, reason: str, now: 
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: the provider is on the list already.
     """
     return create_row(model=FreeProvider, values=values, actor=actor, reason=reason, now=now)
 
@@ -77,6 +80,7 @@ def update_free_provider(
 
     Raises:
         ValidationError: names every bad field.
+        Conflict: the provider is on the list already.
         NotFound: the row is gone.
     """
     return update_row(row=free_provider, changes=changes, actor=actor, reason=reason, now=now)

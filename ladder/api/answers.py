@@ -20,6 +20,7 @@ def pool_response(*, request: HttpRequest, pool: Pool, now: datetime) -> HttpRes
     etag = etag_of(pool)
     if request.method == "GET" and matches(request.headers.get("If-None-Match"), etag):
         response = HttpResponse(status=304)
+        del response["Content-Type"]  # it has no content
     else:
         response = HttpResponse(ENCODER.encode(pool), content_type="application/json")
     response["ETag"] = etag

@@ -1,6 +1,6 @@
 """What pool calls and evaluate take on the wire (SPEC 4), decoded by msgspec in one pass."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from billing_catalog.core.values import Billing, Overage, Tier
 from ladder.core.values import Candidate, Combine, CooldownCause, MixedRungs, ReadingStatus
-from omniroute_admin.common.bodies import MAX_ITEMS, decimal_meta
+from omniroute_admin.common.bodies import MAX_ITEMS, check_meta, decimal_meta
 from omniroute_admin.common.core.names import (
     AUTH_TYPE_PATTERN,
     NOAUTH,
@@ -19,17 +19,55 @@ from omniroute_admin.common.core.names import (
     is_connection_id,
     is_provider,
 )
-from omniroute_admin.common.errors import FieldError, escape_pointer, field
+from omniroute_admin.common.errors import FieldError, TooLarge, field
+
+MOST_PAIRS = 50_000
+"""Most pairs that the candidates of one call may have together."""
+
+_EARLIEST, _LATEST = 1970, 9998
+
+
+def _provider_problem(text: str) -> str | None:
+    if is_provider(canonical_name(text)):
+        return None
+    return "A provider is letters, digits and ._:@+-, beginning with a letter or digit."
+
+
+def _id_problem(text: str) -> str | None:
+    if is_connection_id(text):
+        return None
+    return "A connection id is at most 128 of letters, digits and ._:@+-, beginning with a letter or digit."
+
+
+def _auth_type_problem(text: str) -> str | None:
+    """Tell what is wrong with an auth type; blank is none (B3)."""
+    name = canonical_name(text)
+    return None if not name or is_auth_type(name) else f"An auth type matches {AUTH_TYPE_PATTERN}."
+
+
+def _pair_problem(text: str) -> str | None:
+    provider, _, model = text.partition("/")
+    return None if provider.strip() and model.strip() else "A key is provider/model."
+
+
+def _instant_problem(instant: datetime) -> str | None:
+    """Tell whether the year of an instant is outside of what a window can be worked out for."""
+    if _EARLIEST <= instant.year <= _LATEST:
+        return None
+    return f"An instant lies in the years {_EARLIEST} to {_LATEST}."
+
 
 Text = Annotated[str, Meta(min_length=1, max_length=300)]
+Provider = Annotated[str, Meta(min_length=1, max_length=300), check_meta(_provider_problem)]
+ConnectionId = Annotated[str, Meta(min_length=1, max_length=300), check_meta(_id_problem)]
+AuthType = Annotated[str, check_meta(_auth_type_problem)]
+PairKey = Annotated[str, check_meta(_pair_problem)]
 Percent = Annotated[Decimal, decimal_meta(ge=0, le=100)]
 Usd = Annotated[Decimal, decimal_meta(ge=0)]
 SignedUsd = Annotated[Decimal, decimal_meta()]
-Instant = Annotated[datetime, Meta(tz=True)]
+Instant = Annotated[datetime, Meta(tz=True), check_meta(_instant_problem)]
 BudgetRung = Literal["cheap", "premium"]
 Globs = Annotated[list[Text], Meta(max_length=200)]
-
-_EARLIEST, _LATEST = 1970, 9998
 
 
 class CandidateBody(Candidate, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -58,6 +96,20 @@ class CandidateBody(Candidate, frozen=True, forbid_unknown_fields=True, gc=False
 Candidates = Annotated[list[CandidateBody], Meta(max_length=MAX_ITEMS)]
 
 
+def check_pairs(candidates: Sequence[Candidate]) -> None:
+    """Check that the candidates have not more pairs together than one call judges.
+
+    Raises:
+        TooLarge: they have.
+    """
+    count = sum(1 if one.allowed_connection_ids is None else len(one.allowed_connection_ids) for one in candidates)
+    if count > MOST_PAIRS:
+        raise TooLarge(
+            f"The candidates of one call have at most {MOST_PAIRS} connections together.",
+            errors=[field("candidates", f"{count} connections in all of them together", code="too_large")],
+        )
+
+
 class PoolBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of `POST /api/v1/pools/{id}`."""
 
@@ -79,40 +131,34 @@ class SettingsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CatalogBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the billing catalogue."""
 
-    provider: Text
+    provider: Provider
     billing: Billing
     overage: Overage
-    auth_type: str | None = None
-
-    def problems(self) -> Iterable[FieldError]:
-        """Yield what is wrong with the names."""
-        yield from _name_problems(self.provider, self.auth_type)
+    auth_type: AuthType | None = None
 
 
 class ConnectionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A connection to evaluate with."""
 
-    connection_id: Text
-    provider: Text
-    auth_type: str | None = None
+    connection_id: ConnectionId
+    provider: Provider
+    auth_type: AuthType | None = None
     overage_override: Overage | None = None
     is_enabled: bool = True
     excluded_models: Globs = []
 
     def problems(self) -> Iterable[FieldError]:
-        """Yield what is wrong with the names; `noauth` has the auth type `none`."""
-        yield from _name_problems(self.provider, self.auth_type)
-        yield from _id_problems(self.connection_id)
-        if self.connection_id == NOAUTH and self.auth_type is not None and canonical_name(self.auth_type) != "none":
+        """Yield what is wrong across the names: `noauth` has the auth type `none`."""
+        if self.connection_id == NOAUTH and canonical_name(self.auth_type or "none") not in {"", "none"}:
             yield field("auth_type", "The connection noauth has the auth type none.")
 
 
 class QuotaBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A quota window with its reading. `held` says that it dropped out and was not seen above the floor since (Q5)."""
 
-    connection_id: Text
+    connection_id: ConnectionId
     observed_at: Instant
-    provider: Text | None = None
+    provider: Provider | None = None
     window: Text = "default"
     status: ReadingStatus = ReadingStatus.SAFE
     remaining_percent: Percent | None = None
@@ -129,34 +175,27 @@ class QuotaBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         yield from _reference_problems(self.connection_id, self.provider)
         if self.unlimited and self.remaining_percent is not None:
             yield field("remaining_percent", "Give one of remaining_percent and unlimited.")
-        yield from _instant_problems(self, "observed_at", "reset_at")
 
 
 class CooldownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A cooldown to evaluate with."""
 
-    connection_id: Text
+    connection_id: ConnectionId
     effective_until: Instant
-    provider: Text | None = None
+    provider: Provider | None = None
     model: Text | None = None
     cause: CooldownCause = CooldownCause.OPERATOR
 
     def problems(self) -> Iterable[FieldError]:
         """Yield what is wrong: `noauth` needs its provider."""
         yield from _reference_problems(self.connection_id, self.provider)
-        yield from _instant_problems(self, "effective_until")
 
 
 class BreakerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An open breaker."""
 
-    provider: Text
+    provider: Provider
     open_until: Instant
-
-    def problems(self) -> Iterable[FieldError]:
-        """Yield what is wrong with the name."""
-        yield from _name_problems(self.provider, None)
-        yield from _instant_problems(self, "open_until")
 
 
 class EvaluateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,49 +213,14 @@ class EvaluateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quota: Annotated[list[QuotaBody], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
     cooldowns: Annotated[list[CooldownBody], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
     breakers: Annotated[list[BreakerBody], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
-    tiers: dict[str, Tier] | UnsetType = UNSET
-    capabilities: dict[str, Annotated[list[Text], Meta(max_length=100)]] | UnsetType = UNSET
+    tiers: dict[PairKey, Tier] | UnsetType = UNSET
+    capabilities: dict[PairKey, Annotated[list[Text], Meta(max_length=100)]] | UnsetType = UNSET
     rung_spend_usd: dict[BudgetRung, SignedUsd | None] | UnsetType = UNSET
-
-    def problems(self) -> Iterable[FieldError]:
-        """Yield what is wrong across the fields: the keys of the maps, and an instant no budget window can hold."""
-        for name in ("tiers", "capabilities"):
-            given = getattr(self, name)
-            for key in given or {} if given is not UNSET else {}:
-                if not all(part.strip() for part in (*key.partition("/")[::2],)):
-                    yield FieldError(f"/{name}/{escape_pointer(key)}", "A key is provider/model.")
-        yield from _instant_problems(self, "now")
-
-
-def _name_problems(provider: str, auth_type: str | None) -> Iterable[FieldError]:
-    if not is_provider(canonical_name(provider)):
-        yield field("provider", "A provider is letters, digits and ._:@+-, beginning with a letter or digit.")
-    if auth_type is not None and canonical_name(auth_type) and not is_auth_type(canonical_name(auth_type)):
-        yield field("auth_type", f"An auth type matches {AUTH_TYPE_PATTERN}.")
-
-
-def _id_problems(connection_id: str) -> Iterable[FieldError]:
-    if not is_connection_id(connection_id):
-        yield field(
-            "connection_id",
-            "A connection id is at most 128 of letters, digits and ._:@+-, beginning with a letter or digit.",
-        )
 
 
 def _reference_problems(connection_id: str, provider: str | None) -> Iterable[FieldError]:
-    yield from _id_problems(connection_id)
-    if provider is not None:
-        yield from _name_problems(provider, None)
-    elif connection_id == NOAUTH:
+    if provider is None and connection_id == NOAUTH:
         yield field("provider", "Where noauth is named, its provider is named too.")
-
-
-def _instant_problems(body: msgspec.Struct, *names: str) -> Iterable[FieldError]:
-    """Yield the instants whose year is outside of what a window can be worked out for."""
-    for name in names:
-        instant = getattr(body, name)
-        if isinstance(instant, datetime) and not _EARLIEST <= instant.year <= _LATEST:
-            yield field(name, f"An instant lies in the years {_EARLIEST} to {_LATEST}.")
 
 
 POOL_DECODER = msgspec.json.Decoder(PoolBody)

@@ -18,8 +18,8 @@ from ladder.services.connections import create_connection, delete_connection, re
 from ladder.services.cooldowns import clear_cooldowns
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
-from omniroute_admin.common.core.names import NOAUTH
-from omniroute_admin.common.listing import bad_query
+from omniroute_admin.common.core.names import NOAUTH, is_provider
+from omniroute_admin.common.listing import bad_query, check_parameters
 from omniroute_admin.common.resources import ResourceDetailView, ResourceListView, reason_of
 
 
@@ -27,13 +27,15 @@ def connection_at(*, request: Request, connection_id: str, rows: QuerySet[Connec
     """Return the connection that an address means; `?provider=` says whose `noauth` (SPEC 1).
 
     Raises:
-        BadRequest: `noauth` without its provider.
+        BadRequest: `noauth` without its provider, or a provider that can be none.
         NotFound: there is none.
     """
     provider = request.query_params.get("provider")
     if provider is None and connection_id == NOAUTH:
         raise bad_query([("provider", "Where noauth is named, its provider is named too.")])
     named = None if provider is None else resolve_provider(provider)
+    if named is not None and not is_provider(named):
+        raise bad_query([("provider", "This is no provider's id.")])
     return find_connection(rows=rows, connection_id=connection_id, provider=named)
 
 
@@ -88,6 +90,7 @@ class ConnectionView(ResourceDetailView):
     read_scope = "connections:read"
     write_scope = "connections:write"
     lookup_field = "connection_id"
+    extra_parameters = ("provider",)
 
     def get_object(self) -> Connection:
         """Return the connection of the address, locked where it is about to be changed."""
@@ -119,6 +122,7 @@ class CooldownView(APIView):
     )
     def delete(self, request: Request, connection_id: str) -> Response:
         """Clear the cooldowns of a connection; done already is done."""
+        check_parameters(request.query_params, ("provider", "reason", "cause"))
         cause = request.query_params.get("cause")
         if cause is not None and cause not in words(CooldownCause):
             raise bad_query([("cause", f"Expected one of: {', '.join(words(CooldownCause))}")])

@@ -1,7 +1,7 @@
 """What the calls of msgspec look like, for the schema only; nothing is validated or rendered with these."""
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema_field, inline_serializer
 from rest_framework import serializers as s
 
 from ladder.core.ids import CATEGORIES
@@ -20,6 +20,11 @@ REASON = OpenApiParameter("reason", OpenApiTypes.STR, description="Why; goes to 
 PROVIDER = OpenApiParameter(
     "provider", OpenApiTypes.STR, description="Needed for noauth, which each provider has one of."
 )
+
+
+@extend_schema_field({"type": ["string", "number"]})
+class InstantOrNumberField(s.CharField):
+    """An instant as a text, or a number that means one."""
 
 
 def words(enum: type) -> list[str]:
@@ -50,7 +55,9 @@ class CandidateDocument(s.Serializer):
 class PoolRequest(s.Serializer):
     """Candidates in the caller's order, and options."""
 
-    candidates = s.ListField(child=CandidateDocument(), max_length=5000)
+    candidates = s.ListField(
+        child=CandidateDocument(), max_length=5000, help_text="At most 50,000 connections in all of them together."
+    )
     mixed_rungs = s.ChoiceField(words(MixedRungs), required=False, default="split")
     lowest_rung_only = s.BooleanField(required=False, default=False)
     explain = s.BooleanField(required=False, default=False)

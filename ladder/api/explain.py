@@ -8,15 +8,15 @@ from rest_framework.views import APIView
 from ladder.api import documents_state
 from ladder.api.answers import ENCODER, on_the_wire
 from ladder.api.names import resolver
-from ladder.api.queries import unknown_parameters
+from ladder.api.queries import refuse_query
 from ladder.core.judge import Account
 from ladder.core.snapshot import Snapshot
 from ladder.selectors.explain import explain_connection
 from ladder.selectors.state import get_snapshot
 from omniroute_admin.common import clock
-from omniroute_admin.common.bodies import refuse
 from omniroute_admin.common.core.names import NOAUTH
-from omniroute_admin.common.errors import FieldError, NotFound
+from omniroute_admin.common.errors import NotFound, field
+from omniroute_admin.common.listing import bad_query, unknown_parameters
 
 PAGE_SIZE, LARGEST_PAGE, MOST_DIGITS = 50, 500, 7
 
@@ -29,7 +29,7 @@ def find_stored_account(*, snapshot: Snapshot, connection_id: str, provider: str
         BadRequest: `noauth` is named without its provider.
     """
     if connection_id == NOAUTH and provider is None:
-        refuse([FieldError("?provider", "Where noauth is named, its provider is named too.")])
+        raise bad_query([("provider", "Where noauth is named, its provider is named too.")])
     named = None if provider is None else resolver(snapshot.facts.aliases)(provider)
     for account in snapshot.accounts:
         one = account.connection
@@ -49,10 +49,10 @@ def page_of(query: QueryDict) -> tuple[int, int]:
     for name, largest in (("page", 1_000_000), ("page_size", LARGEST_PAGE)):
         text = query.get(name, str(found[name]))
         if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and 1 <= int(text) <= largest):
-            errors.append(FieldError(f"?{name}", f"This is a whole number from 1 to {largest}."))
+            errors.append(field(name, f"This is a whole number from 1 to {largest}."))
         else:
             found[name] = int(text)
-    refuse(errors)
+    refuse_query(errors)
     return found["page"], found["page_size"]
 
 

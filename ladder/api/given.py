@@ -12,6 +12,7 @@ from billing_catalog.core.values import CatalogRow
 from ladder.api.bodies import BudgetRung, CooldownBody, EvaluateBody, QuotaBody
 from ladder.core.values import Candidate, Connection, Cooldown, LadderSettings, Rung, Window
 from ladder.core.whatif import Given, Key
+from ladder.services.reading_store import MOST_WINDOWS
 from omniroute_admin.common.core.names import NOAUTH, canonical_name
 from omniroute_admin.common.errors import BadRequest, FieldError
 
@@ -57,9 +58,11 @@ def to_given(
     """Return what the body says, as the core takes it.
 
     Raises:
-        BadRequest: something stands twice that there can be one of; each place is named.
+        BadRequest: something stands twice that there can be one of (each place is named), or a connection has more
+            windows than MOST_WINDOWS.
     """
     _refuse_doubles(body, resolve)
+    _refuse_crowds(body, resolve)
     connections = _connections(body, resolve)
     provider_of = {one.connection_id: one.provider for one in (stored if connections is None else connections)}
     return Given(
@@ -167,6 +170,20 @@ def _refuse_doubles(body: EvaluateBody, resolve: Resolve) -> None:
     ]
     if errors:
         raise BadRequest("Something stands twice that there can be one of.", errors=errors)
+
+
+def _refuse_crowds(body: EvaluateBody, resolve: Resolve) -> None:
+    """Refuse more windows of one connection than a stored one may have; the first too many of each is named."""
+    counts: dict[tuple[str, str], int] = {}
+    errors = []
+    for index, item in enumerate([] if isinstance(body.quota, UnsetType) else body.quota):
+        key = _reference(item, resolve)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] == MOST_WINDOWS + 1:
+            detail = f"A connection has at most {MOST_WINDOWS} windows."
+            errors.append(FieldError(f"/quota/{index}", detail, "too_many_windows"))
+    if errors:
+        raise BadRequest("A connection has too many windows.", errors=errors)
 
 
 def _identity(connection_id: str, provider: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from omniroute_admin.common.bodies import MAX_ITEMS, decode
 from omniroute_admin.common.body_nodes import node_of
+from omniroute_admin.common.body_rules import may_hold_odd_numbers
 from omniroute_admin.common.errors import TooLarge
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -44,19 +45,20 @@ class EventsDecoder(Generic[T]):
             TooLarge: more than 5,000 items.
         """
         try:
-            events = self._body.decode(body).events
+            events = None if may_hold_odd_numbers(body) else self._body.decode(body).events
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            events = None
+        if events is None:
             return [self._one(raw) for raw in decode(body=body, decoder=_SHELL).events]
         if len(events) > MAX_ITEMS:
             raise TooLarge(f"events: a list has at most {MAX_ITEMS} items.")
         return list(events)
 
     def _one(self, raw: msgspec.Raw) -> T | str:
+        faults = [error.sentence() for error in node_of(self._kind).walk(bytes(raw), "")]
+        if faults:
+            return "; ".join(faults[:_MOST_FAULTS])
         try:
             return self._item.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            faults = [
-                f"{error.pointer.removeprefix('/')}: {error.detail}"
-                for error in node_of(self._kind).walk(bytes(raw), "")
-            ]
-            return "; ".join(faults[:_MOST_FAULTS]) or "this is no event"
+            return "this is no event"

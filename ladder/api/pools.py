@@ -14,10 +14,10 @@ from rest_framework.views import APIView
 
 from ladder.api import documents, documents_evaluate, documents_state
 from ladder.api.answers import ENCODER, on_the_wire, pool_response
-from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER
+from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER, check_pairs
 from ladder.api.given import are_settings_full, resolve_candidates, settings_of, to_given
 from ladder.api.names import resolver
-from ladder.api.queries import flags, pool_options, unknown_parameters
+from ladder.api.queries import flags, pool_options
 from ladder.core.ids import FLAT_IDS, PAIR_IDS, POOL_IDS, PoolId, find_pool_id
 from ladder.core.occupancy import build_occupancy, with_budgets
 from ladder.core.pool import build_pool
@@ -26,8 +26,9 @@ from ladder.core.whatif import Change
 from ladder.selectors.evaluate import evaluate, read_stored
 from ladder.selectors.state import get_present, get_snapshot
 from omniroute_admin.common import clock
-from omniroute_admin.common.bodies import decode, read_body, refuse
+from omniroute_admin.common.bodies import check, decode, read_body
 from omniroute_admin.common.errors import UnknownPool
+from omniroute_admin.common.listing import check_parameters
 
 JSON = "application/json"
 
@@ -72,12 +73,14 @@ class PoolView(APIView):
         pool = build_pool(snapshot=get_snapshot(now=now), pool_id=known, candidates=None, options=options, now=now)
         return pool_response(request=request._request, pool=pool, now=now)
 
-    @extend_schema(operation_id="pools_build", request=documents.PoolRequest, responses=documents.POOL_ANSWERS)
+    @extend_schema(operation_id="pools_build", request=documents.PoolRequest, responses=documents.PoolAnswer)
     def post(self, request: Request, pool_id: str) -> HttpResponse:
         """Answer with the pool over the candidates sent, in their order."""
         known = known_pool(pool_id)
-        refuse(unknown_parameters(request.query_params, ()))
-        body = decode(body=read_body(request._request), decoder=POOL_DECODER)
+        check_parameters(request.query_params)
+        body = decode(body=read_body(request._request), decoder=POOL_DECODER, rules=False)
+        check_pairs(body.candidates)
+        check(body)
         now = clock.now()
         snapshot = get_snapshot(now=now)
         candidates = resolve_candidates(candidates=body.candidates, resolve=resolver(snapshot.facts.aliases))
@@ -91,12 +94,10 @@ class EvaluateView(APIView):
 
     required_scopes = {"POST": "pools:read"}
 
-    @extend_schema(
-        operation_id="evaluate", request=documents_evaluate.EvaluateRequest, responses=documents.POOL_ANSWERS
-    )
+    @extend_schema(operation_id="evaluate", request=documents_evaluate.EvaluateRequest, responses=documents.PoolAnswer)
     def post(self, request: Request) -> HttpResponse:
         """Answer as the pool would, and say what would move."""
-        refuse(unknown_parameters(request.query_params, ()))
+        check_parameters(request.query_params)
         pool, changes, now = _evaluate(request._request)
         response = pool_response(request=request._request, pool=pool, now=now)
         if changes is not None:
@@ -105,7 +106,9 @@ class EvaluateView(APIView):
 
 
 def _evaluate(request: HttpRequest) -> tuple[Pool, list[Change] | None, datetime]:
-    body = decode(body=read_body(request), decoder=EVALUATE_DECODER)
+    body = decode(body=read_body(request), decoder=EVALUATE_DECODER, rules=False)
+    check_pairs([] if isinstance(body.candidates, UnsetType) else body.candidates)
+    check(body)
     known, present = known_pool(body.id), clock.now()
     at = None if isinstance(body.now, UnsetType) else body.now.astimezone(UTC)
     stored = read_stored(at=at, now=present)

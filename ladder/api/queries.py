@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from django.http import QueryDict
 
 from ladder.core.values import MixedRungs, PoolOptions
-from omniroute_admin.common.bodies import refuse
-from omniroute_admin.common.errors import FieldError
-
-_WORDS = {"true": True, "1": True, "false": False, "0": False}
+from omniroute_admin.common.errors import FieldError, field
+from omniroute_admin.common.listing import TRUE_OR_FALSE, bad_query, unknown_parameters
 
 
 def pool_options(query: QueryDict) -> PoolOptions:
@@ -20,9 +18,9 @@ def pool_options(query: QueryDict) -> PoolOptions:
     errors = unknown_parameters(query, ("mixed_rungs", "lowest_rung_only", "explain"))
     mixed = query.get("mixed_rungs", MixedRungs.SPLIT.value)
     if mixed not in set(MixedRungs):
-        errors.append(FieldError("?mixed_rungs", "This is one of split and merge."))
+        errors.append(field("mixed_rungs", "This is one of split and merge."))
     flags = {name: _flag(query, name, errors) for name in ("lowest_rung_only", "explain")}
-    refuse(errors)
+    refuse_query(errors)
     return PoolOptions(MixedRungs(mixed), **flags)
 
 
@@ -35,21 +33,18 @@ def flags(query: QueryDict, names: Iterable[str]) -> dict[str, bool]:
     known = tuple(names)
     errors = unknown_parameters(query, known)
     found = {name: _flag(query, name, errors) for name in known}
-    refuse(errors)
+    refuse_query(errors)
     return found
 
 
-def unknown_parameters(query: QueryDict, known: Iterable[str]) -> list[FieldError]:
-    """Return an error for each parameter that is not known, or stands there twice."""
-    names = set(known)
-    errors = [FieldError(f"?{name}", "There is no such parameter.", "unknown") for name in query if name not in names]
-    return errors + [
-        FieldError(f"?{name}", "Give this parameter once.") for name in names if len(query.getlist(name)) > 1
-    ]
+def refuse_query(errors: list[FieldError]) -> None:
+    """Raise BadRequest naming the parameters at fault, if there are any."""
+    if errors:
+        raise bad_query(errors)
 
 
 def _flag(query: QueryDict, name: str, errors: list[FieldError]) -> bool:
     word = query.get(name, "false").lower()
-    if word not in _WORDS:
-        errors.append(FieldError(f"?{name}", "This is true or false."))
-    return _WORDS.get(word, False)
+    if word not in TRUE_OR_FALSE:
+        errors.append(field(name, "This is true or false."))
+    return TRUE_OR_FALSE.get(word, False)

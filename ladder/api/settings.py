@@ -23,6 +23,7 @@ from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import decode, read_body
 from omniroute_admin.common.core.numbers import decimal_text, percent_number, usd_text
 from omniroute_admin.common.history import LONGEST_REASON
+from omniroute_admin.common.listing import check_parameters
 from omniroute_admin.common.resources import check_if_match, etag_of, reason_of
 from omniroute_admin.common.selectors.revision import read_snapshot
 
@@ -61,11 +62,44 @@ class SettingsDocument(s.Serializer):
     max_reading_age_seconds = s.IntegerField(min_value=10, max_value=3600)
     tier_thresholds = ThresholdsDocument()
     rung_budgets = BudgetsDocument()
-    reason = s.CharField(write_only=True, required=False, allow_blank=True, max_length=LONGEST_REASON)
+
+
+class _LeftOut:
+    """Makes every field one that may be left out, to any depth: what is left out stays."""
+
+    def get_fields(self) -> dict[str, s.Field]:
+        """Return the fields, none of them required."""
+        fields: dict[str, s.Field] = super().get_fields()  # type: ignore[misc]
+        for field in fields.values():
+            field.required = False
+        return fields
+
+
+class BudgetChangesDocument(_LeftOut, BudgetDocument):
+    """What changes of a paid rung's budget."""
+
+
+class BudgetsChangesDocument(s.Serializer):
+    """What changes of the budgets of the paid rungs."""
+
+    cheap = BudgetChangesDocument(required=False)
+    premium = BudgetChangesDocument(required=False)
+
+
+class ThresholdChangesDocument(_LeftOut, ThresholdsDocument):
+    """What changes of the thresholds."""
+
+
+class SettingsChangesDocument(_LeftOut, SettingsDocument):
+    """What changes of the settings, merged per field and per rung."""
+
+    tier_thresholds = ThresholdChangesDocument()
+    rung_budgets = BudgetsChangesDocument()  # type: ignore[assignment] # the same budgets with less required
+    reason = s.CharField(write_only=True, allow_blank=True, max_length=LONGEST_REASON)
 
 
 class OmnirouteBudgetsDocument(s.Serializer):
-    """Budgets in USD; a rung that is not named has none."""
+    """Budgets in USD: null is no limit, 0 is off; a rung that is not named stays as it is."""
 
     cheap = s.FloatField(required=False, allow_null=True, min_value=0)
     premium = s.FloatField(required=False, allow_null=True, min_value=0)
@@ -83,6 +117,7 @@ class OmnirouteDocument(s.Serializer):
     """The settings as OmniRoute writes them."""
 
     subscriptionLadder = OmnirouteLadderDocument()  # noqa: N815 - OmniRoute's word
+    reason = s.CharField(write_only=True, required=False, allow_blank=True, max_length=LONGEST_REASON)
 
 
 def settings_document(stored: StoredSettings) -> dict[str, Any]:
@@ -136,17 +171,19 @@ class SettingsView(APIView):
     @extend_schema(operation_id="settings_read", responses=SettingsDocument)
     def get(self, request: Request) -> HttpResponse:
         """Return the settings."""
+        check_parameters(request.query_params)
         with read_snapshot():
             return _answer(settings_document(read_stored_settings()))
 
     @extend_schema(
         operation_id="settings_change",
         parameters=[IF_MATCH],
-        request=SettingsDocument(partial=True),
+        request=SettingsChangesDocument,
         responses=SettingsDocument,
     )
     def patch(self, request: Request) -> HttpResponse:
         """Change settings, merged per field and per rung; `reason` goes to the history."""
+        check_parameters(request.query_params)
         changes = decode(body=read_body(request._request), decoder=_CHANGES)
         stored = update_settings(
             changes=changes,
@@ -196,6 +233,7 @@ class OmnirouteSettingsView(APIView):
     @extend_schema(operation_id="settings_export", responses=OmnirouteDocument)
     def get(self, request: Request) -> HttpResponse:
         """Export the settings."""
+        check_parameters(request.query_params)
         with read_snapshot():
             return _answer(omniroute_document(read_stored_settings()))
 
@@ -206,12 +244,13 @@ class OmnirouteSettingsView(APIView):
         parameters=[IF_MATCH, REASON],
     )
     def put(self, request: Request) -> HttpResponse:
-        """Import settings. What is left out stays, but a rung that `rungBudgetUsd` does not name has no budget then."""
+        """Import settings; what is left out stays. `reason`, in the body or in the query, goes to the history."""
+        check_parameters(request.query_params, ("reason",))
         form = decode(body=read_body(request._request), decoder=_OMNIROUTE)
         stored = update_settings(
             changes=from_omniroute(form=form),
             actor=caller(request).actor,
-            reason=reason_of(request),
+            reason=form.reason.strip() or reason_of(request),
             now=clock.now(),
             check=lambda present: check_if_match(request, omniroute_document(present)),
         )

@@ -10,15 +10,17 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ladder.api.documents import words
+from ladder.api.documents import InstantOrNumberField, words
 from ladder.core.values import Combine, ReadingStatus
 from ladder.services.reading_items import Instant, ReadingItem, UnreadableItem
+from ladder.services.reading_store import MOST_WINDOWS
 from ladder.services.readings import Item, record_readings
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import MAX_ITEMS, decode, read_body
 from omniroute_admin.common.body_nodes import node_of
 from omniroute_admin.common.errors import TooLarge
+from omniroute_admin.common.listing import check_parameters
 
 _ConnectionIds = Annotated[list[str], Meta(max_length=MAX_ITEMS)]
 _MOST_FAULTS = 10
@@ -49,14 +51,19 @@ class ReadingDocument(s.Serializer):
 
     connection_id = s.CharField()
     provider = s.CharField(required=False, allow_null=True, help_text="Needed for noauth.")
-    window = s.CharField(max_length=100, help_text="As in 5h, weekly, weekly:opus.")
-    remaining_percent = s.DecimalField(max_digits=None, decimal_places=None, required=False, allow_null=True)
-    used_percent = s.DecimalField(max_digits=None, decimal_places=None, required=False, allow_null=True)
-    remaining = s.DecimalField(max_digits=None, decimal_places=None, required=False, allow_null=True)
-    limit = s.DecimalField(max_digits=None, decimal_places=None, required=False, allow_null=True)
+    window = s.CharField(
+        max_length=100,
+        help_text=f"As in 5h, weekly, weekly:opus. A connection has at most {MOST_WINDOWS} that are reported.",
+    )
+    remaining_percent = s.FloatField(required=False, allow_null=True)
+    used_percent = s.FloatField(required=False, allow_null=True)
+    remaining = s.FloatField(required=False, allow_null=True)
+    limit = s.FloatField(required=False, allow_null=True)
     unlimited = s.BooleanField(required=False, allow_null=True)
     status = s.ChoiceField(words(ReadingStatus), required=False, allow_null=True)
-    reset_at = s.CharField(required=False, allow_null=True, help_text="ISO with a zone, or epoch (milli)seconds.")
+    reset_at = InstantOrNumberField(
+        required=False, allow_null=True, help_text="ISO with a zone, or epoch (milli)seconds."
+    )
     observed_at = s.DateTimeField()
     combine = s.ChoiceField(words(Combine), required=False, allow_null=True)
     model = s.CharField(required=False, allow_null=True, help_text="Glob; null: every model. Left out: as it was.")
@@ -70,7 +77,8 @@ class ReadingsDocument(s.Serializer):
         child=s.CharField(),
         required=False,
         max_length=MAX_ITEMS,
-        help_text="Connections all of whose windows are in this body: their other windows stop counting.",
+        help_text="Connections all of whose windows are in this body: their other windows stop counting. noauth is"
+        " that of the one provider that the readings name it with.",
     )
 
 
@@ -99,6 +107,7 @@ class ReadingsView(APIView):
     @extend_schema(operation_id="telemetry_readings", request=ReadingsDocument, responses={200: TelemetryDocument})
     def post(self, request: Request) -> HttpResponse:
         """Record readings; what is answered as accepted is committed. `percent` is percent remaining."""
+        check_parameters(request.query_params)
         items, complete_for = decode_readings(read_body(request._request))
         answer = record_readings(items=items, complete_for=complete_for, actor=caller(request).actor, now=clock.now())
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
@@ -132,7 +141,7 @@ def _item(raw: msgspec.Raw) -> Item:
 
 def _unreadable(raw: bytes) -> UnreadableItem:
     """Return what can be told of an item that is none: every fault, and whom and what it speaks of."""
-    faults = [f"{error.pointer.removeprefix('/')}: {error.detail}" for error in node_of(ReadingItem).walk(raw, "")]
+    faults = [error.sentence() for error in node_of(ReadingItem).walk(raw, "")]
     named = {name: _member(raw, name, kind) for name, kind in _NAMED.items()}
     return UnreadableItem(detail="; ".join(faults[:_MOST_FAULTS]) or "this is no reading", **named)
 

@@ -1,6 +1,7 @@
 """Quota windows of a connection over HTTP (SPEC 4)."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -15,17 +16,20 @@ from rest_framework.views import APIView
 from ladder.api.connections import connection_at
 from ladder.api.documents import IF_MATCH, PROVIDER
 from ladder.api.serializers import WindowSerializer
-from ladder.models import QuotaWindow
+from ladder.models import Connection, QuotaWindow
 from ladder.selectors.connections import known_connections
 from ladder.selectors.windows import judge_rows
+from ladder.services.connections import keyless_path
 from ladder.services.live_connections import locked
-from ladder.services.reading_items import Instant
+from ladder.services.reading_items import LONGEST_WINDOW, Instant, is_storable
 from ladder.services.windows import OPERATOR_FIELDS, mark_exhausted, update_window
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
-from omniroute_admin.common.bodies import decode, read_body
+from omniroute_admin.common.bodies import check_meta, decode, read_body
+from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.errors import NotFound
-from omniroute_admin.common.history import LONGEST_REASON
+from omniroute_admin.common.history import LONGEST_REASON, Actor
+from omniroute_admin.common.listing import check_parameters
 from omniroute_admin.common.resources import ResourceListView, ResourceView, check_if_match, etag_of
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -37,6 +41,7 @@ class _WindowsOfConnection(ResourceView):
     serializer_class = WindowSerializer
     read_scope = "connections:read"
     write_scope = "connections:write"
+    extra_parameters = ("provider",)
 
     def get_queryset(self) -> QuerySet[QuotaWindow]:
         """Return the windows of the connection of the address, which is locked where one is about to be changed."""
@@ -48,8 +53,6 @@ class _WindowsOfConnection(ResourceView):
 
 class WindowListView(_WindowsOfConnection, ResourceListView):
     """The quota windows of one connection, each with its own verdict."""
-
-    extra_parameters = ("provider",)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Return the windows of the page, judged now."""
@@ -98,10 +101,14 @@ class WindowView(_WindowsOfConnection):
         return Response(representation, headers={"ETag": etag_of(_owned(representation))})
 
 
+def _window_problem(text: str) -> str | None:
+    return None if is_storable(text, length=LONGEST_WINDOW) else f"Give 1 to {LONGEST_WINDOW} printable characters."
+
+
 class MarkExhaustedBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is marked: one window, or (left out) all that count."""
 
-    window: str | None = None
+    window: Annotated[str, check_meta(_window_problem)] | None = None
     reset_at: Instant | None = None
     reason: Annotated[str, Meta(max_length=LONGEST_REASON)] = ""
 
@@ -112,7 +119,9 @@ _MARK = msgspec.json.Decoder(MarkExhaustedBody)
 class MarkExhaustedDocument(s.Serializer):
     """What is marked: one window, or (left out) all that count."""
 
-    window = s.CharField(required=False, allow_null=True, max_length=100)
+    window = s.CharField(
+        required=False, allow_null=True, max_length=LONGEST_WINDOW, help_text="One there is; 404 names them."
+    )
     reset_at = s.DateTimeField(required=False, allow_null=True, help_text="Left out: the reset that is known.")
     reason = s.CharField(required=False, allow_blank=True, max_length=LONGEST_REASON)
 
@@ -135,19 +144,36 @@ class MarkExhaustedView(APIView):
         responses={200: MarkedDocument},
     )
     def post(self, request: Request, connection_id: str) -> Response:
-        """Mark windows as exhausted; it stands until a newer reading, or the reset. Scope: connections:write."""
+        """Mark windows as exhausted: each until a newer reading of it, or the reset. Scope: connections:write.
+
+        A connection without a window that counts gets the window `by hand`, which stands until a newer reading of any
+        window of the connection, or the reset.
+        """
+        check_parameters(request.query_params, ("provider",))
         raw = read_body(request._request)
         body = decode(body=raw, decoder=_MARK) if raw.strip() else MarkExhaustedBody()
-        now = clock.now()
-        rows = mark_exhausted(
-            connection=connection_at(request=request, connection_id=connection_id, rows=known_connections()),
-            window=body.window,
-            reset_at=body.reset_at,
-            actor=caller(request).actor,
-            reason=body.reason.strip(),
-            now=now,
-        )
+        by, now = caller(request).actor, clock.now()
+        with deciding_write():
+            connection = _marked(request=request, connection_id=connection_id, actor=by, now=now)
+            rows = mark_exhausted(
+                connection=connection,
+                window=body.window,
+                reset_at=body.reset_at,
+                actor=by,
+                reason=body.reason.strip(),
+                now=now,
+            )
         return Response({"windows": WindowSerializer(judge_rows(rows=rows, now=now), many=True).data})
+
+
+def _marked(*, request: Request, connection_id: str, actor: Actor, now: datetime) -> Connection:
+    """Return the connection of the address; a keyless path is always known, whether anybody spoke of it or not."""
+    try:
+        return connection_at(request=request, connection_id=connection_id, rows=known_connections())
+    except NotFound:
+        if connection_id != NOAUTH:
+            raise
+        return keyless_path(provider=request.query_params["provider"], actor=actor, now=now)
 
 
 def _owned(representation: Mapping[str, Any]) -> dict[str, Any]:

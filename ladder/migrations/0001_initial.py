@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['provider'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='breaker_has_provider')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('provider', ''), _negated=True), name='breaker_has_provider', violation_error_code='breaker_has_provider', violation_error_message='Name the provider.')],
             },
         ),
         migrations.CreateModel(
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['provider', 'connection_id', 'id'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True)), fields=('provider', 'connection_id'), name='connection_one_per_provider', violation_error_message='This provider has a connection of that id already.'), models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True), models.Q(('connection_id', 'noauth'), _negated=True)), fields=('connection_id',), name='connection_one_per_id', violation_error_message='Another provider has a connection of that id already.'), models.CheckConstraint(condition=models.Q(models.Q(('provider', ''), _negated=True), models.Q(('connection_id', ''), _negated=True)), name='connection_has_names'), models.CheckConstraint(condition=models.Q(models.Q(('connection_id', 'noauth'), _negated=True), models.Q(('auth_type', 'none'), ('auth_type__isnull', False)), _connector='OR'), name='connection_noauth_is_none', violation_error_message='The connection `noauth` has the auth type `none`.'), models.CheckConstraint(condition=models.Q(('is_implied', False), ('connection_id', 'noauth'), _connector='OR'), name='connection_implied_is_noauth'), models.CheckConstraint(condition=models.Q(('overage_override__isnull', True), ('overage_override__in', ['hard-stop', 'meters-to-paid', 'unknown']), _connector='OR'), name='connection_override_is_a_word')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True)), fields=('provider', 'connection_id'), name='connection_one_per_provider', violation_error_code='connection_one_per_provider', violation_error_message='This provider has a connection of that id already.'), models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True), models.Q(('connection_id', 'noauth'), _negated=True)), fields=('connection_id',), name='connection_one_per_id', violation_error_code='connection_one_per_id', violation_error_message='Another provider has a connection of that id already.'), models.CheckConstraint(condition=models.Q(models.Q(('provider', ''), _negated=True), models.Q(('connection_id', ''), _negated=True)), name='connection_has_names', violation_error_code='connection_has_names', violation_error_message='Name both the connection and its provider.'), models.CheckConstraint(condition=models.Q(models.Q(('connection_id', 'noauth'), _negated=True), models.Q(('auth_type', 'none'), ('auth_type__isnull', False)), _connector='OR'), name='connection_noauth_is_none', violation_error_code='connection_noauth_is_none', violation_error_message='The connection noauth has the auth type none.'), models.CheckConstraint(condition=models.Q(('is_implied', False), ('connection_id', 'noauth'), _connector='OR'), name='connection_implied_is_noauth', violation_error_code='connection_implied_is_noauth', violation_error_message='Only noauth is known without being stored.'), models.CheckConstraint(condition=models.Q(('overage_override__isnull', True), ('overage_override__in', ['hard-stop', 'meters-to-paid', 'unknown']), _connector='OR'), name='connection_override_is_a_word', violation_error_code='connection_override_is_a_word', violation_error_message='Expected one of: hard-stop, meters-to-paid, unknown; or null.')],
             },
         ),
         migrations.CreateModel(
@@ -222,7 +222,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'ladder settings',
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='settings_are_one_row'), models.CheckConstraint(condition=models.Q(('exit_cutoff_percent__range', (0, 100)), ('reentry_min_remaining_percent__range', (0, 100))), name='settings_are_percent'), models.CheckConstraint(condition=models.Q(('max_reading_age_seconds__range', (10, 3600))), name='settings_age_is_in_range')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='settings_are_one_row', violation_error_code='settings_are_one_row', violation_error_message='There is one row of settings.'), models.CheckConstraint(condition=models.Q(('exit_cutoff_percent__range', (0, 100)), ('reentry_min_remaining_percent__range', (0, 100))), name='settings_are_percent', violation_error_code='settings_are_percent', violation_error_message='Expected percentages from 0 to 100.'), models.CheckConstraint(condition=models.Q(('max_reading_age_seconds__range', (10, 3600))), name='settings_age_is_in_range', violation_error_code='settings_age_is_in_range', violation_error_message='Expected 10 to 3600 seconds.')],
             },
         ),
         migrations.CreateModel(
@@ -298,7 +298,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['rung'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('rung__in', ['cheap', 'premium'])), name='budget_is_of_a_paid_rung'), models.CheckConstraint(condition=models.Q(('amount_usd__isnull', True), ('amount_usd__gte', 0), _connector='OR'), name='budget_is_not_negative'), models.CheckConstraint(condition=models.Q(('period__in', ['daily', 'weekly', 'monthly'])), name='budget_period_is_a_word'), models.CheckConstraint(condition=models.Q(('week_starts_on__in', ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'])), name='budget_weekday_is_a_word')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('rung__in', ['cheap', 'premium'])), name='budget_is_of_a_paid_rung', violation_error_code='budget_is_of_a_paid_rung', violation_error_message='Expected one of: cheap, premium.'), models.CheckConstraint(condition=models.Q(('amount_usd__isnull', True), ('amount_usd__gte', 0), _connector='OR'), name='budget_is_not_negative', violation_error_code='budget_is_not_negative', violation_error_message='A budget is not negative; null is no limit.'), models.CheckConstraint(condition=models.Q(('period__in', ['daily', 'weekly', 'monthly'])), name='budget_period_is_a_word', violation_error_code='budget_period_is_a_word', violation_error_message='Expected one of: daily, weekly, monthly.'), models.CheckConstraint(condition=models.Q(('week_starts_on__in', ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'])), name='budget_weekday_is_a_word', violation_error_code='budget_weekday_is_a_word', violation_error_message='Expected a day of the week, as in monday.')],
             },
         ),
         migrations.CreateModel(
@@ -332,7 +332,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', 'rung'],
-                'constraints': [models.UniqueConstraint(fields=('at', 'rung'), name='sample_one_per_rung_and_minute'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='sample_rung_is_a_word'), models.CheckConstraint(condition=models.Q(('usable__lte', models.F('total'))), name='sample_usable_is_of_total')],
+                'constraints': [models.UniqueConstraint(fields=('at', 'rung'), name='sample_one_per_rung_and_minute', violation_error_code='sample_one_per_rung_and_minute', violation_error_message='This rung has a sample of that minute already.'), models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='sample_rung_is_a_word', violation_error_code='sample_rung_is_a_word', violation_error_message='Expected one of: subscription, keyless, free, cheap, premium.'), models.CheckConstraint(condition=models.Q(('usable__lte', models.F('total'))), name='sample_usable_is_of_total', violation_error_code='sample_usable_is_of_total', violation_error_message='No more are usable than there are.')],
             },
         ),
         migrations.CreateModel(
@@ -347,7 +347,7 @@ class Migration(migrations.Migration):
                 ('prints', models.JSONField(help_text='Fingerprints of what was decided from, to tell causes apart.')),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='timeline_cursor_is_one_row')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='timeline_cursor_is_one_row', violation_error_code='timeline_cursor_is_one_row', violation_error_message='There is one cursor.')],
             },
         ),
         migrations.CreateModel(
@@ -414,56 +414,56 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['connection', '-reported_at'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('model__isnull', False)), fields=('connection', 'model', 'cause'), name='cooldown_one_per_model'), models.UniqueConstraint(condition=models.Q(('model__isnull', True)), fields=('connection', 'cause'), name='cooldown_one_for_all_models'), models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='cooldown_model_is_not_blank'), models.CheckConstraint(condition=models.Q(('cause__in', ['quota', 'rate_limit', 'auth', 'ban', 'operator'])), name='cooldown_cause_is_a_word'), models.CheckConstraint(condition=models.Q(('asked_until__isnull', True), ('effective_until__lte', models.F('asked_until')), _connector='OR'), name='cooldown_is_never_lengthened')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('model__isnull', False)), fields=('connection', 'model', 'cause'), name='cooldown_one_per_model', violation_error_code='cooldown_one_per_model', violation_error_message='This connection has a cooldown of that model and cause already.'), models.UniqueConstraint(condition=models.Q(('model__isnull', True)), fields=('connection', 'cause'), name='cooldown_one_for_all_models', violation_error_code='cooldown_one_for_all_models', violation_error_message='This connection has a cooldown of that cause for every model already.'), models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='cooldown_model_is_not_blank', violation_error_code='cooldown_model_is_not_blank', violation_error_message='Give a model, or null for every one.'), models.CheckConstraint(condition=models.Q(('cause__in', ['quota', 'rate_limit', 'auth', 'ban', 'operator'])), name='cooldown_cause_is_a_word', violation_error_code='cooldown_cause_is_a_word', violation_error_message='Expected one of: quota, rate_limit, auth, ban, operator.'), models.CheckConstraint(condition=models.Q(('asked_until__isnull', True), ('effective_until__lte', models.F('asked_until')), _connector='OR'), name='cooldown_is_never_lengthened', violation_error_code='cooldown_is_never_lengthened', violation_error_message='A cooldown acts no longer than was asked for (asked_until).')],
             },
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.UniqueConstraint(fields=('connection', 'window'), name='window_one_per_connection'),
+            constraint=models.UniqueConstraint(fields=('connection', 'window'), name='window_one_per_connection', violation_error_code='window_one_per_connection', violation_error_message='This connection has a window of that name already.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('window', ''), _negated=True), name='window_has_name'),
+            constraint=models.CheckConstraint(condition=models.Q(('window', ''), _negated=True), name='window_has_name', violation_error_code='window_has_name', violation_error_message='Name the window.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='window_model_is_not_blank'),
+            constraint=models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='window_model_is_not_blank', violation_error_code='window_model_is_not_blank', violation_error_message='Give a model, or null for every one.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('remaining_percent__isnull', True), ('remaining_percent__range', (0, 100)), _connector='OR'), name='window_remaining_is_percent'),
+            constraint=models.CheckConstraint(condition=models.Q(('remaining_percent__isnull', True), ('remaining_percent__range', (0, 100)), _connector='OR'), name='window_remaining_is_percent', violation_error_code='window_remaining_is_percent', violation_error_message='Expected a percentage from 0 to 100.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('exit_cutoff_percent__isnull', True), ('exit_cutoff_percent__range', (0, 100)), _connector='OR'), name='window_cutoff_is_percent'),
+            constraint=models.CheckConstraint(condition=models.Q(('exit_cutoff_percent__isnull', True), ('exit_cutoff_percent__range', (0, 100)), _connector='OR'), name='window_cutoff_is_percent', violation_error_code='window_cutoff_is_percent', violation_error_message='Expected a percentage from 0 to 100.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('unlimited', True), _negated=True), ('remaining_percent__isnull', True), _connector='OR'), name='window_unlimited_has_no_percent'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('unlimited', True), _negated=True), ('remaining_percent__isnull', True), _connector='OR'), name='window_unlimited_has_no_percent', violation_error_code='window_unlimited_has_no_percent', violation_error_message='What is unlimited has no percentage that remains.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['safe', 'exhausted', 'unknown'])), name='window_status_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['safe', 'exhausted', 'unknown'])), name='window_status_is_a_word', violation_error_code='window_status_is_a_word', violation_error_message='Expected one of: safe, exhausted, unknown.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(('combine__in', ['limit', 'pool'])), name='window_combine_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('combine__in', ['limit', 'pool'])), name='window_combine_is_a_word', violation_error_code='window_combine_is_a_word', violation_error_message='Expected one of: limit, pool.'),
         ),
         migrations.AddConstraint(
             model_name='quotawindow',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('observed_at__isnull', True), ('received_at__isnull', True)), models.Q(('observed_at__isnull', False), ('received_at__isnull', False)), _connector='OR'), name='window_observed_and_received'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('observed_at__isnull', True), ('received_at__isnull', True)), models.Q(('observed_at__isnull', False), ('received_at__isnull', False)), _connector='OR'), name='window_observed_and_received', violation_error_code='window_observed_and_received', violation_error_message='What was observed was received too, and the other way round.'),
         ),
         migrations.AddConstraint(
             model_name='quotareading',
-            constraint=models.UniqueConstraint(fields=('window', 'observed_at'), name='reading_one_per_instant'),
+            constraint=models.UniqueConstraint(fields=('window', 'observed_at'), name='reading_one_per_instant', violation_error_code='reading_one_per_instant', violation_error_message='This window has a reading of that instant already.'),
         ),
         migrations.AddConstraint(
             model_name='quotareading',
-            constraint=models.CheckConstraint(condition=models.Q(('remaining_percent__isnull', True), ('remaining_percent__range', (0, 100)), _connector='OR'), name='reading_remaining_is_percent'),
+            constraint=models.CheckConstraint(condition=models.Q(('remaining_percent__isnull', True), ('remaining_percent__range', (0, 100)), _connector='OR'), name='reading_remaining_is_percent', violation_error_code='reading_remaining_is_percent', violation_error_message='Expected a percentage from 0 to 100.'),
         ),
         migrations.AddConstraint(
             model_name='quotareading',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['safe', 'exhausted', 'unknown'])), name='reading_status_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['safe', 'exhausted', 'unknown'])), name='reading_status_is_a_word', violation_error_code='reading_status_is_a_word', violation_error_message='Expected one of: safe, exhausted, unknown.'),
         ),
         migrations.AddIndex(
             model_name='refusalreport',
@@ -475,39 +475,39 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='refusalreport',
-            constraint=models.UniqueConstraint(condition=models.Q(('model__isnull', False)), fields=('connection', 'model', 'cause', 'occurred_at'), name='refusal_one_per_model'),
+            constraint=models.UniqueConstraint(condition=models.Q(('model__isnull', False)), fields=('connection', 'model', 'cause', 'occurred_at'), name='refusal_one_per_model', violation_error_code='refusal_one_per_model', violation_error_message='This report is kept already.'),
         ),
         migrations.AddConstraint(
             model_name='refusalreport',
-            constraint=models.UniqueConstraint(condition=models.Q(('model__isnull', True)), fields=('connection', 'cause', 'occurred_at'), name='refusal_one_for_all_models'),
+            constraint=models.UniqueConstraint(condition=models.Q(('model__isnull', True)), fields=('connection', 'cause', 'occurred_at'), name='refusal_one_for_all_models', violation_error_code='refusal_one_for_all_models', violation_error_message='This report is kept already.'),
         ),
         migrations.AddConstraint(
             model_name='refusalreport',
-            constraint=models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='refusal_model_is_not_blank'),
+            constraint=models.CheckConstraint(condition=models.Q(('model', ''), _negated=True), name='refusal_model_is_not_blank', violation_error_code='refusal_model_is_not_blank', violation_error_message='Give a model, or null for every one.'),
         ),
         migrations.AddConstraint(
             model_name='refusalreport',
-            constraint=models.CheckConstraint(condition=models.Q(('cause__in', ['quota', 'rate_limit', 'auth', 'ban'])), name='refusal_cause_is_a_routers'),
+            constraint=models.CheckConstraint(condition=models.Q(('cause__in', ['quota', 'rate_limit', 'auth', 'ban'])), name='refusal_cause_is_a_routers', violation_error_code='refusal_cause_is_a_routers', violation_error_message='Expected one of: quota, rate_limit, auth, ban.'),
         ),
         migrations.AddConstraint(
             model_name='rungflip',
-            constraint=models.UniqueConstraint(condition=models.Q(('connection__isnull', False)), fields=('connection', 'rung', 'at'), name='flip_once_per_connection_and_instant'),
+            constraint=models.UniqueConstraint(condition=models.Q(('connection__isnull', False)), fields=('connection', 'rung', 'at'), name='flip_once_per_connection_and_instant', violation_error_code='flip_once_per_connection_and_instant', violation_error_message='A flip of this connection and rung at that instant is noted already.'),
         ),
         migrations.AddConstraint(
             model_name='rungflip',
-            constraint=models.UniqueConstraint(condition=models.Q(('connection__isnull', True)), fields=('rung', 'at'), name='flip_once_per_rung_and_instant'),
+            constraint=models.UniqueConstraint(condition=models.Q(('connection__isnull', True)), fields=('rung', 'at'), name='flip_once_per_rung_and_instant', violation_error_code='flip_once_per_rung_and_instant', violation_error_message='A flip of this rung at that instant is noted already.'),
         ),
         migrations.AddConstraint(
             model_name='rungflip',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('connection__isnull', False), ('kind', 'connection')), models.Q(('connection__isnull', True), ('kind', 'rung')), _connector='OR'), name='flip_names_what_it_is_of'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('connection__isnull', False), ('kind', 'connection')), models.Q(('connection__isnull', True), ('kind', 'rung')), _connector='OR'), name='flip_names_what_it_is_of', violation_error_code='flip_names_what_it_is_of', violation_error_message='A flip of a connection names it, and one of a rung names none.'),
         ),
         migrations.AddConstraint(
             model_name='rungflip',
-            constraint=models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='flip_rung_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='flip_rung_is_a_word', violation_error_code='flip_rung_is_a_word', violation_error_message='Expected one of: subscription, keyless, free, cheap, premium.'),
         ),
         migrations.AddConstraint(
             model_name='rungflip',
-            constraint=models.CheckConstraint(condition=models.Q(('cause__in', ['reading', 'reset', 'cooldown', 'budget', 'setting', 'operator', 'catalogue', 'time'])), name='flip_cause_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('cause__in', ['reading', 'reset', 'cooldown', 'budget', 'setting', 'operator', 'catalogue', 'time'])), name='flip_cause_is_a_word', violation_error_code='flip_cause_is_a_word', violation_error_message='Expected one of: reading, reset, cooldown, budget, setting, operator, catalogue, time.'),
         ),
         migrations.AddIndex(
             model_name='usageevent',
@@ -519,31 +519,31 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('event_id', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='usage_has_names'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('event_id', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='usage_has_names', violation_error_code='usage_has_names', violation_error_message='Name both the event and the model.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(('billing__in', ['subscription', 'metered', 'keyless', 'unknown'])), name='usage_billing_is_a_class'),
+            constraint=models.CheckConstraint(condition=models.Q(('billing__in', ['subscription', 'metered', 'keyless', 'unknown'])), name='usage_billing_is_a_class', violation_error_code='usage_billing_is_a_class', violation_error_message='Expected one of: subscription, metered, keyless, unknown.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('money_kind', 'budget'), ('rung__in', ['cheap', 'premium'])), models.Q(('money_kind__in', ['overage', 'plan']), ('rung__in', ['subscription', 'keyless', 'free'])), _connector='OR'), name='usage_money_is_of_its_rung'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('money_kind', 'budget'), ('rung__in', ['cheap', 'premium'])), models.Q(('money_kind__in', ['overage', 'plan']), ('rung__in', ['subscription', 'keyless', 'free'])), _connector='OR'), name='usage_money_is_of_its_rung', violation_error_code='usage_money_is_of_its_rung', violation_error_message='Only cheap and premium draw on a budget, and they on nothing else.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(('booked_cost__gte', 0), models.Q(('cost_usd__isnull', True), ('cost_usd__gte', 0), _connector='OR')), name='usage_cost_is_not_negative'),
+            constraint=models.CheckConstraint(condition=models.Q(('booked_cost__gte', 0), models.Q(('cost_usd__isnull', True), ('cost_usd__gte', 0), _connector='OR')), name='usage_cost_is_not_negative', violation_error_code='usage_cost_is_not_negative', violation_error_message='A cost is not negative.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(('original__isnull', False), models.Q(('booked_at', models.F('occurred_at')), ('booked_usd', models.F('booked_cost'))), _connector='OR'), name='usage_original_is_booked_whole'),
+            constraint=models.CheckConstraint(condition=models.Q(('original__isnull', False), models.Q(('booked_at', models.F('occurred_at')), ('booked_usd', models.F('booked_cost'))), _connector='OR'), name='usage_original_is_booked_whole', violation_error_code='usage_original_is_booked_whole', violation_error_message='What corrects nothing is booked whole, at its own instant.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('corrects_event_id', ''), ('original__isnull', True)), models.Q(('original__isnull', False), models.Q(('corrects_event_id', ''), _negated=True)), _connector='OR'), name='usage_correction_names_its_original'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('corrects_event_id', ''), ('original__isnull', True)), models.Q(('original__isnull', False), models.Q(('corrects_event_id', ''), _negated=True)), _connector='OR'), name='usage_correction_names_its_original', violation_error_code='usage_correction_names_its_original', violation_error_message='A correction names the event that it corrects, and no other event does.'),
         ),
         migrations.AddConstraint(
             model_name='usageevent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('input_tokens__isnull', True), ('input_tokens__gte', 0), _connector='OR'), models.Q(('output_tokens__isnull', True), ('output_tokens__gte', 0), _connector='OR'), models.Q(('cached_input_tokens__isnull', True), ('cached_input_tokens__gte', 0), _connector='OR')), name='usage_tokens_are_not_negative'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('input_tokens__isnull', True), ('input_tokens__gte', 0), _connector='OR'), models.Q(('output_tokens__isnull', True), ('output_tokens__gte', 0), _connector='OR'), models.Q(('cached_input_tokens__isnull', True), ('cached_input_tokens__gte', 0), _connector='OR')), name='usage_tokens_are_not_negative', violation_error_code='usage_tokens_are_not_negative', violation_error_message='A count of tokens is not negative.'),
         ),
         migrations.AddIndex(
             model_name='spendhold',
@@ -551,18 +551,18 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='spendhold',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('hold_id', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='hold_has_names'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('hold_id', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='hold_has_names', violation_error_code='hold_has_names', violation_error_message='Name both the hold and the model.'),
         ),
         migrations.AddConstraint(
             model_name='spendhold',
-            constraint=models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='hold_rung_is_a_word'),
+            constraint=models.CheckConstraint(condition=models.Q(('rung__in', ['subscription', 'keyless', 'free', 'cheap', 'premium'])), name='hold_rung_is_a_word', violation_error_code='hold_rung_is_a_word', violation_error_message='Expected one of: subscription, keyless, free, cheap, premium.'),
         ),
         migrations.AddConstraint(
             model_name='spendhold',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_usd__gte', 0)), name='hold_is_not_negative'),
+            constraint=models.CheckConstraint(condition=models.Q(('amount_usd__gte', 0)), name='hold_is_not_negative', violation_error_code='hold_is_not_negative', violation_error_message='A hold is not negative.'),
         ),
         migrations.AddConstraint(
             model_name='spendhold',
-            constraint=models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('created_at'))), name='hold_ends_after_its_start'),
+            constraint=models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('created_at'))), name='hold_ends_after_its_start', violation_error_code='hold_ends_after_its_start', violation_error_message='A hold ends after it begins (created_at).'),
         ),
     ]

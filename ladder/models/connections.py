@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from billing_catalog.choices import OVERAGE_CHOICES
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.fields import AuthTypeField, ConnectionIdField, ProviderField, TextListField
 from omniroute_admin.common.history import history
@@ -45,31 +46,42 @@ class Connection(models.Model):
     class Meta:
         ordering = ["provider", "connection_id", "id"]
         constraints = [
-            models.UniqueConstraint(
+            unique(
                 fields=["provider", "connection_id"],
                 condition=LIVE,
                 name="connection_one_per_provider",
-                violation_error_message="This provider has a connection of that id already.",
+                words="This provider has a connection of that id already.",
             ),
-            models.UniqueConstraint(
+            unique(
                 fields=["connection_id"],
                 condition=LIVE & ~Q(connection_id=NOAUTH),
                 name="connection_one_per_id",
-                violation_error_message="Another provider has a connection of that id already.",
+                words="Another provider has a connection of that id already.",
             ),
-            models.CheckConstraint(condition=~Q(provider="") & ~Q(connection_id=""), name="connection_has_names"),
-            models.CheckConstraint(
+            check(
+                condition=~Q(provider="") & ~Q(connection_id=""),
+                name="connection_has_names",
+                fields=["connection_id", "provider"],
+                words="Name both the connection and its provider.",
+            ),
+            check(
                 condition=~Q(connection_id=NOAUTH) | (Q(auth_type="none") & Q(auth_type__isnull=False)),
                 name="connection_noauth_is_none",
-                violation_error_message="The connection `noauth` has the auth type `none`.",
+                fields=["auth_type"],
+                words="The connection noauth has the auth type none.",
             ),
-            models.CheckConstraint(
-                condition=Q(is_implied=False) | Q(connection_id=NOAUTH), name="connection_implied_is_noauth"
+            check(
+                condition=Q(is_implied=False) | Q(connection_id=NOAUTH),
+                name="connection_implied_is_noauth",
+                fields=["connection_id"],
+                words="Only noauth is known without being stored.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(overage_override__isnull=True)
                 | Q(overage_override__in=[word for word, _ in OVERAGE_CHOICES]),
                 name="connection_override_is_a_word",
+                fields=["overage_override"],
+                words="Expected one of: hard-stop, meters-to-paid, unknown; or null.",
             ),
         ]
 

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from ladder.choices import BILLING_CHOICES, MONEY_CHOICES, RUNG_CHOICES
 from ladder.errors import LedgerIsAppendOnly
 from ladder.models.connections import Connection
+from omniroute_admin.common.constraints import check
 from omniroute_admin.common.fields import MicroUsdField
 
 _RUNGS = [word for word, _ in RUNG_CHOICES]
@@ -92,33 +93,51 @@ class UsageEvent(models.Model):
             models.Index(fields=["connection", "booked_at"], name="usage_by_connection"),
         ]
         constraints = [
-            models.CheckConstraint(condition=~Q(event_id="") & ~Q(model=""), name="usage_has_names"),
-            models.CheckConstraint(
-                condition=Q(billing__in=[word for word, _ in BILLING_CHOICES]), name="usage_billing_is_a_class"
+            check(
+                condition=~Q(event_id="") & ~Q(model=""),
+                name="usage_has_names",
+                fields=["event_id", "model"],
+                words="Name both the event and the model.",
             ),
-            models.CheckConstraint(
+            check(
+                condition=Q(billing__in=[word for word, _ in BILLING_CHOICES]),
+                name="usage_billing_is_a_class",
+                fields=["billing"],
+                words="Expected one of: subscription, metered, keyless, unknown.",
+            ),
+            check(
                 condition=Q(money_kind="budget", rung__in=["cheap", "premium"])
                 | Q(money_kind__in=["overage", "plan"], rung__in=["subscription", "keyless", "free"]),
                 name="usage_money_is_of_its_rung",
+                fields=["money_kind", "rung"],
+                words="Only cheap and premium draw on a budget, and they on nothing else.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(booked_cost__gte=0) & (Q(cost_usd__isnull=True) | Q(cost_usd__gte=0)),
                 name="usage_cost_is_not_negative",
+                fields=["booked_cost", "cost_usd"],
+                words="A cost is not negative.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(original__isnull=False) | Q(booked_usd=F("booked_cost"), booked_at=F("occurred_at")),
                 name="usage_original_is_booked_whole",
+                fields=["booked_usd", "booked_at"],
+                words="What corrects nothing is booked whole, at its own instant.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(original__isnull=True, corrects_event_id="")
                 | Q(original__isnull=False) & ~Q(corrects_event_id=""),
                 name="usage_correction_names_its_original",
+                fields=["original", "corrects_event_id"],
+                words="A correction names the event that it corrects, and no other event does.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=(Q(input_tokens__isnull=True) | Q(input_tokens__gte=0))
                 & (Q(output_tokens__isnull=True) | Q(output_tokens__gte=0))
                 & (Q(cached_input_tokens__isnull=True) | Q(cached_input_tokens__gte=0)),
                 name="usage_tokens_are_not_negative",
+                fields=["input_tokens", "output_tokens", "cached_input_tokens"],
+                words="A count of tokens is not negative.",
             ),
         ]
 
@@ -170,10 +189,30 @@ class SpendHold(models.Model):
             )
         ]
         constraints = [
-            models.CheckConstraint(condition=~Q(hold_id="") & ~Q(model=""), name="hold_has_names"),
-            models.CheckConstraint(condition=Q(rung__in=_RUNGS), name="hold_rung_is_a_word"),
-            models.CheckConstraint(condition=Q(amount_usd__gte=0), name="hold_is_not_negative"),
-            models.CheckConstraint(condition=Q(expires_at__gt=F("created_at")), name="hold_ends_after_its_start"),
+            check(
+                condition=~Q(hold_id="") & ~Q(model=""),
+                name="hold_has_names",
+                fields=["hold_id", "model"],
+                words="Name both the hold and the model.",
+            ),
+            check(
+                condition=Q(rung__in=_RUNGS),
+                name="hold_rung_is_a_word",
+                fields=["rung"],
+                words="Expected one of: subscription, keyless, free, cheap, premium.",
+            ),
+            check(
+                condition=Q(amount_usd__gte=0),
+                name="hold_is_not_negative",
+                fields=["amount_usd"],
+                words="A hold is not negative.",
+            ),
+            check(
+                condition=Q(expires_at__gt=F("created_at")),
+                name="hold_ends_after_its_start",
+                fields=["expires_at"],
+                words="A hold ends after it begins (created_at).",
+            ),
         ]
 
     def __str__(self) -> str:

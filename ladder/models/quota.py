@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from ladder.choices import COMBINE_CHOICES, STATUS_CHOICES
 from ladder.models.connections import Connection
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.fields import PercentField
 from omniroute_admin.common.history import history
 
@@ -36,30 +37,59 @@ class QuotaWindow(models.Model):
     class Meta:
         ordering = ["connection", "window"]
         constraints = [
-            models.UniqueConstraint(fields=["connection", "window"], name="window_one_per_connection"),
-            models.CheckConstraint(condition=~Q(window=""), name="window_has_name"),
-            models.CheckConstraint(condition=~Q(model=""), name="window_model_is_not_blank"),
-            models.CheckConstraint(
+            unique(
+                fields=["connection", "window"],
+                name="window_one_per_connection",
+                words="This connection has a window of that name already.",
+            ),
+            check(
+                condition=~Q(window=""),
+                name="window_has_name",
+                fields=["window"],
+                words="Name the window.",
+            ),
+            check(
+                condition=~Q(model=""),
+                name="window_model_is_not_blank",
+                fields=["model"],
+                words="Give a model, or null for every one.",
+            ),
+            check(
                 condition=Q(remaining_percent__isnull=True) | Q(remaining_percent__range=(0, 100)),
                 name="window_remaining_is_percent",
+                fields=["remaining_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(exit_cutoff_percent__isnull=True) | Q(exit_cutoff_percent__range=(0, 100)),
                 name="window_cutoff_is_percent",
+                fields=["exit_cutoff_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=~Q(unlimited=True) | Q(remaining_percent__isnull=True), name="window_unlimited_has_no_percent"
+            check(
+                condition=~Q(unlimited=True) | Q(remaining_percent__isnull=True),
+                name="window_unlimited_has_no_percent",
+                fields=["unlimited", "remaining_percent"],
+                words="What is unlimited has no percentage that remains.",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]), name="window_status_is_a_word"
+            check(
+                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]),
+                name="window_status_is_a_word",
+                fields=["status"],
+                words="Expected one of: safe, exhausted, unknown.",
             ),
-            models.CheckConstraint(
-                condition=Q(combine__in=[word for word, _ in COMBINE_CHOICES]), name="window_combine_is_a_word"
+            check(
+                condition=Q(combine__in=[word for word, _ in COMBINE_CHOICES]),
+                name="window_combine_is_a_word",
+                fields=["combine"],
+                words="Expected one of: limit, pool.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(observed_at__isnull=True, received_at__isnull=True)
                 | Q(observed_at__isnull=False, received_at__isnull=False),
                 name="window_observed_and_received",
+                fields=["observed_at", "received_at"],
+                words="What was observed was received too, and the other way round.",
             ),
         ]
 
@@ -85,13 +115,22 @@ class QuotaReading(models.Model):
     class Meta:
         ordering = ["window", "-observed_at"]
         constraints = [
-            models.UniqueConstraint(fields=["window", "observed_at"], name="reading_one_per_instant"),
-            models.CheckConstraint(
+            unique(
+                fields=["window", "observed_at"],
+                name="reading_one_per_instant",
+                words="This window has a reading of that instant already.",
+            ),
+            check(
                 condition=Q(remaining_percent__isnull=True) | Q(remaining_percent__range=(0, 100)),
                 name="reading_remaining_is_percent",
+                fields=["remaining_percent"],
+                words="Expected a percentage from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]), name="reading_status_is_a_word"
+            check(
+                condition=Q(status__in=[word for word, _ in STATUS_CHOICES]),
+                name="reading_status_is_a_word",
+                fields=["status"],
+                words="Expected one of: safe, exhausted, unknown.",
             ),
         ]
 

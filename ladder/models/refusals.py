@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from ladder.choices import CAUSE_CHOICES
 from ladder.models.connections import Connection
+from omniroute_admin.common.constraints import check, unique
 
 
 class RefusalReport(models.Model):
@@ -32,19 +33,30 @@ class RefusalReport(models.Model):
             models.Index(fields=["occurred_at"], name="refusal_by_instant"),
         ]
         constraints = [
-            models.UniqueConstraint(
+            unique(
                 fields=["connection", "model", "cause", "occurred_at"],
                 condition=Q(model__isnull=False),
                 name="refusal_one_per_model",
+                words="This report is kept already.",
             ),
-            models.UniqueConstraint(
+            unique(
                 fields=["connection", "cause", "occurred_at"],
                 condition=Q(model__isnull=True),
                 name="refusal_one_for_all_models",
+                words="This report is kept already.",
+                about=["connection", "model", "cause", "occurred_at"],
             ),
-            models.CheckConstraint(condition=~Q(model=""), name="refusal_model_is_not_blank"),
-            models.CheckConstraint(
-                condition=Q(cause__in=["quota", "rate_limit", "auth", "ban"]), name="refusal_cause_is_a_routers"
+            check(
+                condition=~Q(model=""),
+                name="refusal_model_is_not_blank",
+                fields=["model"],
+                words="Give a model, or null for every one.",
+            ),
+            check(
+                condition=Q(cause__in=["quota", "rate_limit", "auth", "ban"]),
+                name="refusal_cause_is_a_routers",
+                fields=["cause"],
+                words="Expected one of: quota, rate_limit, auth, ban.",
             ),
         ]
 

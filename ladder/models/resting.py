@@ -5,6 +5,7 @@ from django.db.models import F, Q
 
 from ladder.choices import CAUSE_CHOICES
 from ladder.models.connections import Connection
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.fields import ProviderField
 from omniroute_admin.common.history import history
 
@@ -29,19 +30,36 @@ class Cooldown(models.Model):
     class Meta:
         ordering = ["connection", "-reported_at"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["connection", "model", "cause"], condition=Q(model__isnull=False), name="cooldown_one_per_model"
+            unique(
+                fields=["connection", "model", "cause"],
+                condition=Q(model__isnull=False),
+                name="cooldown_one_per_model",
+                words="This connection has a cooldown of that model and cause already.",
             ),
-            models.UniqueConstraint(
-                fields=["connection", "cause"], condition=Q(model__isnull=True), name="cooldown_one_for_all_models"
+            unique(
+                fields=["connection", "cause"],
+                condition=Q(model__isnull=True),
+                name="cooldown_one_for_all_models",
+                words="This connection has a cooldown of that cause for every model already.",
+                about=["connection", "model", "cause"],
             ),
-            models.CheckConstraint(condition=~Q(model=""), name="cooldown_model_is_not_blank"),
-            models.CheckConstraint(
-                condition=Q(cause__in=[word for word, _ in CAUSE_CHOICES]), name="cooldown_cause_is_a_word"
+            check(
+                condition=~Q(model=""),
+                name="cooldown_model_is_not_blank",
+                fields=["model"],
+                words="Give a model, or null for every one.",
             ),
-            models.CheckConstraint(
+            check(
+                condition=Q(cause__in=[word for word, _ in CAUSE_CHOICES]),
+                name="cooldown_cause_is_a_word",
+                fields=["cause"],
+                words="Expected one of: quota, rate_limit, auth, ban, operator.",
+            ),
+            check(
                 condition=Q(asked_until__isnull=True) | Q(effective_until__lte=F("asked_until")),
                 name="cooldown_is_never_lengthened",
+                fields=["effective_until"],
+                words="A cooldown acts no longer than was asked for (asked_until).",
             ),
         ]
 
@@ -59,7 +77,14 @@ class Breaker(models.Model):
 
     class Meta:
         ordering = ["provider"]
-        constraints = [models.CheckConstraint(condition=~Q(provider=""), name="breaker_has_provider")]
+        constraints = [
+            check(
+                condition=~Q(provider=""),
+                name="breaker_has_provider",
+                fields=["provider"],
+                words="Name the provider.",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.provider

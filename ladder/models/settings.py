@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from ladder.choices import BUDGET_RUNG_CHOICES, PERIOD_CHOICES, WEEKDAY_CHOICES
+from omniroute_admin.common.constraints import check
 from omniroute_admin.common.fields import PercentField
 from omniroute_admin.common.history import history
 
@@ -24,13 +25,23 @@ class LadderSettings(models.Model):
     class Meta:
         verbose_name_plural = "ladder settings"
         constraints = [
-            models.CheckConstraint(condition=Q(id=1), name="settings_are_one_row"),
-            models.CheckConstraint(
+            check(
+                condition=Q(id=1),
+                name="settings_are_one_row",
+                fields=["id"],
+                words="There is one row of settings.",
+            ),
+            check(
                 condition=Q(exit_cutoff_percent__range=(0, 100)) & Q(reentry_min_remaining_percent__range=(0, 100)),
                 name="settings_are_percent",
+                fields=["exit_cutoff_percent", "reentry_min_remaining_percent"],
+                words="Expected percentages from 0 to 100.",
             ),
-            models.CheckConstraint(
-                condition=Q(max_reading_age_seconds__range=(10, 3600)), name="settings_age_is_in_range"
+            check(
+                condition=Q(max_reading_age_seconds__range=(10, 3600)),
+                name="settings_age_is_in_range",
+                fields=["max_reading_age_seconds"],
+                words="Expected 10 to 3600 seconds.",
             ),
         ]
 
@@ -54,15 +65,29 @@ class RungBudget(models.Model):
     class Meta:
         ordering = ["rung"]
         constraints = [
-            models.CheckConstraint(condition=Q(rung__in=["cheap", "premium"]), name="budget_is_of_a_paid_rung"),
-            models.CheckConstraint(
-                condition=Q(amount_usd__isnull=True) | Q(amount_usd__gte=0), name="budget_is_not_negative"
+            check(
+                condition=Q(rung__in=["cheap", "premium"]),
+                name="budget_is_of_a_paid_rung",
+                fields=["rung"],
+                words="Expected one of: cheap, premium.",
             ),
-            models.CheckConstraint(
-                condition=Q(period__in=[word for word, _ in PERIOD_CHOICES]), name="budget_period_is_a_word"
+            check(
+                condition=Q(amount_usd__isnull=True) | Q(amount_usd__gte=0),
+                name="budget_is_not_negative",
+                fields=["amount_usd"],
+                words="A budget is not negative; null is no limit.",
             ),
-            models.CheckConstraint(
-                condition=Q(week_starts_on__in=[word for word, _ in WEEKDAY_CHOICES]), name="budget_weekday_is_a_word"
+            check(
+                condition=Q(period__in=[word for word, _ in PERIOD_CHOICES]),
+                name="budget_period_is_a_word",
+                fields=["period"],
+                words="Expected one of: daily, weekly, monthly.",
+            ),
+            check(
+                condition=Q(week_starts_on__in=[word for word, _ in WEEKDAY_CHOICES]),
+                name="budget_weekday_is_a_word",
+                fields=["week_starts_on"],
+                words="Expected a day of the week, as in monday.",
             ),
         ]
 

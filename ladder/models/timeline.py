@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from ladder.choices import FLIP_CAUSE_CHOICES, FLIP_KIND_CHOICES, RUNG_CHOICES
+from omniroute_admin.common.constraints import check, unique
 from omniroute_admin.common.fields import UsdField
 
 _WORDS_OF_RUNGS = [word for word, _ in RUNG_CHOICES]
@@ -30,21 +31,35 @@ class RungFlip(models.Model):
     class Meta:
         ordering = ["-at", "-id"]
         constraints = [
-            models.UniqueConstraint(
+            unique(
                 fields=["connection", "rung", "at"],
                 condition=Q(connection__isnull=False),
                 name="flip_once_per_connection_and_instant",
+                words="A flip of this connection and rung at that instant is noted already.",
             ),
-            models.UniqueConstraint(
-                fields=["rung", "at"], condition=Q(connection__isnull=True), name="flip_once_per_rung_and_instant"
+            unique(
+                fields=["rung", "at"],
+                condition=Q(connection__isnull=True),
+                name="flip_once_per_rung_and_instant",
+                words="A flip of this rung at that instant is noted already.",
             ),
-            models.CheckConstraint(
+            check(
                 condition=Q(kind="connection", connection__isnull=False) | Q(kind="rung", connection__isnull=True),
                 name="flip_names_what_it_is_of",
+                fields=["kind", "connection"],
+                words="A flip of a connection names it, and one of a rung names none.",
             ),
-            models.CheckConstraint(condition=Q(rung__in=_WORDS_OF_RUNGS), name="flip_rung_is_a_word"),
-            models.CheckConstraint(
-                condition=Q(cause__in=[word for word, _ in FLIP_CAUSE_CHOICES]), name="flip_cause_is_a_word"
+            check(
+                condition=Q(rung__in=_WORDS_OF_RUNGS),
+                name="flip_rung_is_a_word",
+                fields=["rung"],
+                words="Expected one of: subscription, keyless, free, cheap, premium.",
+            ),
+            check(
+                condition=Q(cause__in=[word for word, _ in FLIP_CAUSE_CHOICES]),
+                name="flip_cause_is_a_word",
+                fields=["cause"],
+                words="Expected one of: reading, reset, cooldown, budget, setting, operator, catalogue, time.",
             ),
         ]
 
@@ -66,9 +81,23 @@ class RungSample(models.Model):
     class Meta:
         ordering = ["-at", "rung"]
         constraints = [
-            models.UniqueConstraint(fields=["at", "rung"], name="sample_one_per_rung_and_minute"),
-            models.CheckConstraint(condition=Q(rung__in=_WORDS_OF_RUNGS), name="sample_rung_is_a_word"),
-            models.CheckConstraint(condition=Q(usable__lte=models.F("total")), name="sample_usable_is_of_total"),
+            unique(
+                fields=["at", "rung"],
+                name="sample_one_per_rung_and_minute",
+                words="This rung has a sample of that minute already.",
+            ),
+            check(
+                condition=Q(rung__in=_WORDS_OF_RUNGS),
+                name="sample_rung_is_a_word",
+                fields=["rung"],
+                words="Expected one of: subscription, keyless, free, cheap, premium.",
+            ),
+            check(
+                condition=Q(usable__lte=models.F("total")),
+                name="sample_usable_is_of_total",
+                fields=["usable", "total"],
+                words="No more are usable than there are.",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -89,7 +118,14 @@ class TimelineCursor(models.Model):
     prints = models.JSONField(help_text="Fingerprints of what was decided from, to tell causes apart.")
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="timeline_cursor_is_one_row")]
+        constraints = [
+            check(
+                condition=Q(id=1),
+                name="timeline_cursor_is_one_row",
+                fields=["id"],
+                words="There is one cursor.",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"timeline up to {self.at:%Y-%m-%d %H:%M:%S}"

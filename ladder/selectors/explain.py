@@ -11,11 +11,11 @@ from ladder.core.explain import PoolPlace, judge_connection, pool_places
 from ladder.core.judge import Account
 from ladder.core.occupancy import WindowView, window_view
 from ladder.core.snapshot import Snapshot
-from ladder.models import Cooldown
+from ladder.models import Connection, Cooldown
 
 
 class BillingView(msgspec.Struct, frozen=True):
-    """Class and overage, which catalogue row said so, and that row's own justification."""
+    """Class and overage, which catalogue row said so, and why: the override's reason, else the row's own."""
 
     billing: str
     overage: str
@@ -82,13 +82,21 @@ def _billing(account: Account) -> BillingView:
 
 
 def _reason(account: Account, verdict: Verdict) -> str:
-    """Return the justification of the row that matched; nothing where none did."""
+    """Return the reason of an override in force (B4), else the justification of the row that matched, if one did."""
+    if verdict.overridden and (override := _override_reason(account)):
+        return override
     if verdict.matched not in (Matched.PROVIDER, Matched.PROVIDER_AUTH_TYPE):
         return ""
     auth_type = account.connection.auth_type if verdict.matched is Matched.PROVIDER_AUTH_TYPE else None
     rows = BillingEntry.objects.filter(provider=account.connection.provider)
     rows = rows.filter(auth_type__isnull=True) if auth_type is None else rows.filter(auth_type=auth_type)
     return rows.values_list("reason", flat=True).first() or ""
+
+
+def _override_reason(account: Account) -> str:
+    one = account.connection
+    rows = Connection.objects.live().filter(connection_id=one.connection_id, provider=one.provider)
+    return rows.values_list("overage_override_reason", flat=True).first() or ""
 
 
 def _acting(account: Account, now: datetime) -> CooldownView | None:

@@ -1,12 +1,14 @@
 """What in the ledger contradicts itself: every total is a sum of rows, so the rows of each original must add up."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
 from django.db.models import F, Q, QuerySet
 
 from ladder.core.ledger import Claim, Cost, counting_claim
+from ladder.core.values import MoneyKind
 from ladder.models import SpendHold, UsageEvent
 
 _BATCH = 2000
@@ -19,25 +21,40 @@ class Checked(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
 
 
-def check_ledger() -> Checked:
-    """Look at every row and name what contradicts the rules of the ledger (M4, M5, M6)."""
-    faults = [*_lone_faults(), *_chain_faults(), *_hold_faults()]
-    return Checked(UsageEvent.objects.count(), tuple(faults))
+class LedgerSpan(msgspec.Struct, frozen=True):
+    """What drew on the budget of one rung in [start, end), by when it happened (M4)."""
+
+    rung: str
+    start: datetime
+    end: datetime
 
 
-def _lone_faults() -> Iterator[str]:
+def check_ledger(*, span: LedgerSpan | None = None) -> Checked:
+    """Look at every row, or at those of one span, and name what contradicts the rules of the ledger (M4, M5, M6)."""
+    rows = UsageEvent.objects.all() if span is None else _rows_of(span)
+    faults = [*_lone_faults(rows), *_chain_faults(rows), *_hold_faults(rows)]
+    return Checked(rows.count(), tuple(faults))
+
+
+def _rows_of(span: LedgerSpan) -> QuerySet[UsageEvent]:
+    return UsageEvent.objects.filter(
+        money_kind=MoneyKind.BUDGET.value, rung=span.rung, booked_at__gte=span.start, booked_at__lt=span.end
+    )
+
+
+def _lone_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
     """Yield originals that add something else than their cost, or stand at another instant than their own."""
     whole = Q(booked_usd=F("booked_cost"), booked_at=F("occurred_at"))
-    rows = UsageEvent.objects.filter(original=None).exclude(whole)
+    rows = among.filter(original=None).exclude(whole)
     yield from (f"{name}: an original is not booked whole" for name in _names(rows))
     estimated = Q(is_estimated=True, estimated_change=1) | Q(is_estimated=False, estimated_change=0)
-    rows = UsageEvent.objects.filter(original=None).exclude(estimated)
+    rows = among.filter(original=None).exclude(estimated)
     yield from (f"{name}: an original does not count its estimate" for name in _names(rows))
 
 
-def _chain_faults() -> Iterator[str]:
+def _chain_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
     """Yield what is wrong with originals that have corrections, and with those."""
-    corrected = UsageEvent.objects.filter(original=None, corrections__isnull=False).distinct().order_by("pk")
+    corrected = among.filter(original=None, corrections__isnull=False).distinct().order_by("pk")
     for original in corrected.iterator(chunk_size=_BATCH):
         rows = [original, *original.corrections.order_by("pk")]
         place = (original.booked_at, original.rung, original.money_kind, original.connection_id)
@@ -52,9 +69,9 @@ def _chain_faults() -> Iterator[str]:
             yield f"{original.event_id}: its rows miscount what is estimated"
 
 
-def _hold_faults() -> Iterator[str]:
+def _hold_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
     """Yield holds that an event settled which does not name them."""
-    rows = SpendHold.objects.filter(settled_by__isnull=False).exclude(settled_by__hold_id=F("hold_id"))
+    rows = SpendHold.objects.filter(settled_by__in=among.order_by()).exclude(settled_by__hold_id=F("hold_id"))
     for hold_id in rows.order_by("pk").values_list("hold_id", flat=True):
         yield f"hold {hold_id}: settled by an event that does not name it"
 

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-import msgspec
-
 from billing_catalog.core.versions import Span, Version, spans_of, standing_at
 from billing_catalog.selectors.aliases import alias_map
 from billing_catalog.selectors.past import as_present
@@ -14,26 +12,15 @@ from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_con
 from omniroute_admin.common.history import Actor
 
 
-class Booked(msgspec.Struct, frozen=True):
-    """A connection in the books; `deleted_at` None is in routing too."""
-
-    key: int
-    connection_id: str
-    provider: str
-    auth_type: str | None
-    created_at: datetime
-    deleted_at: datetime | None
-
-
 class BookedConnections:
     """The connections that a body names, deleted ones included. Make it with `lock_booked`."""
 
-    def __init__(self, *, rows: Collection[Booked], aliases: dict[str, str]) -> None:
+    def __init__(self, *, rows: Collection[Connection], aliases: dict[str, str]) -> None:
         """Index the rows."""
         self._aliases = aliases
-        self._by_key = {row.key: row for row in rows}
+        self._by_key = {row.pk: row for row in rows}
         self._deleted = [row for row in rows if row.deleted_at is not None]
-        live = [(row.key, row.connection_id, row.provider) for row in rows if row.deleted_at is None]
+        live = [(row.pk, row.connection_id, row.provider) for row in rows if row.deleted_at is None]
         self._live = LiveConnections(rows=live, aliases=aliases)
         self._auth_types: dict[int, list[Span[str | None]]] = {}
 
@@ -42,11 +29,10 @@ class BookedConnections:
         before = set(self._live.keys)
         self._live.imply(providers=providers, actor=actor, now=now)
         new = set(self._live.keys) - before
-        for row in _read(Connection.objects.filter(pk__in=new)) if new else []:
-            self._by_key[row.key] = row
+        self._by_key |= {row.pk: row for row in (Connection.objects.filter(pk__in=new) if new else [])}
         return bool(new)
 
-    def find(self, *, connection_id: str, provider: str | None, at: datetime) -> Booked | Refusal:
+    def find(self, *, connection_id: str, provider: str | None, at: datetime) -> Connection | Refusal:
         """Return the connection that an event of an instant is booked on, or why there is none.
 
         The present one of that id, unless a deleted one lived at the instant; without a present one the last deleted.
@@ -56,12 +42,12 @@ class BookedConnections:
         if named is not None or connection_id != NOAUTH:
             lived = [row for row in deleted if row.deleted_at and row.created_at <= at < row.deleted_at]
             if lived:
-                return max(lived, key=lambda row: row.key)
+                return max(lived, key=lambda row: row.pk)
         found = self._live.find(connection_id=connection_id, provider=provider)
         if not isinstance(found, Refusal):
             return self._by_key[found]
         if found.code == "unknown_connection" and deleted:
-            return max(deleted, key=lambda row: row.key)
+            return max(deleted, key=lambda row: row.pk)
         is_known = any(row.connection_id == connection_id for row in self._deleted)
         if found.code == "unknown_connection" and is_known and connection_id != NOAUTH:
             return Refusal("provider_mismatch", "provider: the connection was known under another provider")
@@ -80,9 +66,9 @@ class BookedConnections:
         for key, said in versions.items():
             self._auth_types[key] = _spans(key, said, self._by_key[key].auth_type)
 
-    def auth_type_of(self, booked: Booked, *, at: datetime) -> str | None:
+    def auth_type_of(self, booked: Connection, *, at: datetime) -> str | None:
         """Return the auth type that a connection had at an instant."""
-        return standing_at(spans=self._auth_types[booked.key], at=at)[0]
+        return standing_at(spans=self._auth_types[booked.pk], at=at)[0]
 
 
 def _spans(key: int, said: list[Version[tuple[str | None]]], present: str | None) -> list[Span[str | None]]:
@@ -93,11 +79,5 @@ def _spans(key: int, said: list[Version[tuple[str | None]]], present: str | None
 def lock_booked(*, connection_ids: Collection[str]) -> BookedConnections:
     """Return the connections of these ids, deleted ones too, locked in the fixed order to the transaction's end."""
     wanted = sorted({one for one in connection_ids if is_connection_id(one)})
-    rows = _read(locked(Connection.objects.filter(connection_id__in=wanted)))
-    return BookedConnections(rows=rows, aliases=alias_map())
-
-
-def _read(rows: Iterable[Connection]) -> list[Booked]:
-    return [
-        Booked(row.pk, row.connection_id, row.provider, row.auth_type, row.created_at, row.deleted_at) for row in rows
-    ]
+    rows = locked(Connection.objects.filter(connection_id__in=wanted))
+    return BookedConnections(rows=list(rows), aliases=alias_map())

@@ -12,10 +12,10 @@ from billing_catalog.core.values import Overage
 from billing_catalog.mapping import read_catalog_rows
 from billing_catalog.models import ProviderAlias
 from ladder.models import Connection
-from ladder.services.live_connections import locked
+from ladder.services.live_connections import imply_keyless, locked
 from ladder.services.reading_items import is_storable
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider
-from omniroute_admin.common.errors import Conflict, NotFound
+from omniroute_admin.common.errors import Conflict, NotFound, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -101,6 +101,18 @@ def delete_connection(*, connection: Connection, actor: Actor, reason: str, now:
         row.deleted_at = row.updated_at = now
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save()
+
+
+def keyless_path(*, provider: str, actor: Actor, now: datetime) -> Connection:
+    """Return the `noauth` of a provider (a valid id, or an alias), which is always known (SPEC 1).
+
+    Where nobody spoke of it yet, a row is made that carries what is said of it; no stored pool lists it.
+    """
+    with deciding_write():
+        name = resolve_provider(provider)
+        row = locked(Connection.objects.live().filter(connection_id=NOAUTH, provider=name)).first()
+        key = imply_keyless(provider=name, actor=actor, now=now) if row is None else row.pk
+        return Connection.objects.get(pk=key)
 
 
 def resolve_provider(raw: str) -> str:
@@ -190,11 +202,13 @@ def _refuse_second(row: Connection) -> None:
     if row.connection_id == NOAUTH:
         others = others.filter(provider=row.provider)
     if others.exists():
-        raise _second()
+        raise _second(row)
 
 
-def _second() -> Conflict:
-    return Conflict("A connection of that id exists already; an id is unique, noauth one per provider.")
+def _second(row: Connection) -> Conflict:
+    detail = "A connection of that id exists already; an id is unique, noauth one per provider."
+    names = _IDENTITY if row.connection_id == NOAUTH else ("connection_id",)
+    return Conflict(detail, errors=[field(name, detail, code="conflict") for name in names])
 
 
 def _saved(row: Connection) -> Connection:
@@ -202,7 +216,7 @@ def _saved(row: Connection) -> Connection:
         with transaction.atomic():
             row.save()
     except IntegrityError:  # another process stored it between the look and the write
-        raise _second() from None
+        raise _second(row) from None
     return row
 
 

@@ -4,18 +4,17 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import msgspec
-from django.db import IntegrityError, transaction
 
 from billing_catalog.selectors.past import PastReader
 from ladder.core.ledger import stood
-from ladder.core.money import hold_fits, is_off, is_spent, left_usd
-from ladder.core.values import PAID_RUNGS, Budget, Rung
+from ladder.core.money import gate, hold_fits, is_off, is_spent, left_usd
+from ladder.core.values import PAID_RUNGS, Budget, Hold, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, SpendHold
 from ladder.selectors.ledger import read_budgets
 from ladder.services.budgets import lock_budgets, read_gates
+from ladder.services.clashes import write_looking_again
 from ladder.services.live_connections import Refusal, lock_connections
-from ladder.services.usage import TRIES
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.core.numbers import usd_text
 from omniroute_admin.common.errors import BadRequest, Conflict, NotFound, ProductError, field
@@ -52,13 +51,7 @@ def grant_hold(*, request: HoldRequest, actor: Actor, now: datetime) -> Granted:
         BadRequest: the provider is missing or another one.
         Conflict: `conflict` (the id is another hold's), `rung_disabled` or `budget_spent`, these with `left_usd`.
     """
-    for _ in range(TRIES):
-        try:
-            with deciding_write() as write, transaction.atomic():
-                return _grant(request, write, actor, now)
-        except IntegrityError:  # another process took the id just now: look again
-            continue
-    raise Conflict("Other writers used the same id at the same moment; send it again.")
+    return write_looking_again(lambda write: _grant(request, write, actor, now))
 
 
 def release_hold(*, hold_id: str, now: datetime) -> None:
@@ -88,10 +81,17 @@ def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: dateti
         return _again(known, request, connection, now)
     rung = _rung_of(request, connection, now)
     lock_budgets(rungs=[rung])
-    budget = _budget_of(rung, now)
-    _check(budget, request.estimated_cost_usd, now)
-    before = read_gates(rungs=[rung], now=now)
-    row = SpendHold.objects.create(
+    before = _budget_of(rung, now)
+    _check(before, request.estimated_cost_usd, now)
+    row = _insert(request, connection, rung, now)
+    after = _with_hold(before, row) if rung in PAID_RUNGS else before
+    write.shown = True
+    write.changed |= gate(budget=before, now=now) != gate(budget=after, now=now)
+    return _granted(row, after, now, is_new=True)
+
+
+def _insert(request: HoldRequest, connection: Connection, rung: Rung, now: datetime) -> SpendHold:
+    return SpendHold.objects.create(
         hold_id=request.hold_id,
         connection=connection,
         model=request.model,
@@ -100,9 +100,10 @@ def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: dateti
         created_at=now,
         expires_at=now + timedelta(seconds=request.ttl_seconds),
     )
-    write.shown = True
-    write.changed |= before != read_gates(rungs=[rung], now=now)
-    return _granted(row, now, is_new=True)
+
+
+def _with_hold(budget: Budget, row: SpendHold) -> Budget:
+    return msgspec.structs.replace(budget, holds=(*budget.holds, Hold(row.amount_usd, row.expires_at)))
 
 
 def _find_connection(request: HoldRequest, actor: Actor, now: datetime) -> tuple[Connection, bool]:
@@ -130,11 +131,11 @@ def _again(row: SpendHold, request: HoldRequest, connection: Connection, now: da
     said = (connection.pk, request.model, request.estimated_cost_usd, ttl)
     if said != (row.connection.pk, row.model, row.amount_usd, row.expires_at - row.created_at):
         raise Conflict("This id is another hold's.")
-    return _granted(row, now, is_new=False)
+    return _granted(row, _budget_of(rung_named(row.rung), now), now, is_new=False)
 
 
 def _rung_of(request: HoldRequest, connection: Connection, now: datetime) -> Rung:
-    past = PastReader(now=now, only_present=True).of(providers=[connection.provider])
+    past = PastReader(now=now, only_present=True).of(providers=[connection.provider], models=[request.model])
     return stood(
         past=past,
         provider=connection.provider,
@@ -158,6 +159,5 @@ def _check(budget: Budget, amount_usd: Decimal, now: datetime) -> None:
         raise Conflict("Spend and holds would go past the budget of the rung.", code="budget_spent", left_usd=left)
 
 
-def _granted(row: SpendHold, now: datetime, *, is_new: bool) -> Granted:
-    left = left_usd(budget=_budget_of(rung_named(row.rung), now), at=now)
-    return Granted(row.hold_id, row.rung, row.expires_at, left, is_new)
+def _granted(row: SpendHold, budget: Budget, now: datetime, *, is_new: bool) -> Granted:
+    return Granted(row.hold_id, row.rung, row.expires_at, left_usd(budget=budget, at=now), is_new)

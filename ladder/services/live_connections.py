@@ -37,9 +37,11 @@ class LiveConnections:
 
     def find(self, *, connection_id: str, provider: str | None) -> int | Refusal:
         """Return the primary key of the connection that is meant, or why there is none (SPEC 1, `noauth`)."""
-        named = None if provider is None else canonical_provider(raw=provider, aliases=self._aliases)
+        named = None if provider is None else self.canonical(provider)
         if connection_id == NOAUTH:
             return self._find_noauth(named)
+        if named == "":
+            return Refusal("invalid_item", "provider: give a provider's id, or leave it out")
         known = self._providers.get(connection_id)
         if known is None:
             return Refusal(
@@ -49,8 +51,12 @@ class LiveConnections:
             return Refusal("provider_mismatch", "provider: the connection is known under another provider")
         return self._keys[connection_id, known]
 
+    def canonical(self, provider: str) -> str:
+        """Return the provider that a name means: case, blanks and alias resolved (SPEC 1)."""
+        return canonical_provider(raw=provider, aliases=self._aliases)
+
     def _find_noauth(self, provider: str | None) -> int | Refusal:
-        if provider is None:
+        if not provider:
             return Refusal("provider_required", "provider: where noauth is named, its provider is named too")
         unknown = Refusal("unknown_connection", "provider: this is no provider's id, so it has no noauth")
         return self._keys.get((NOAUTH, provider), unknown)
@@ -60,11 +66,11 @@ class LiveConnections:
 
         The rows carry what telemetry says of them; no stored pool lists them.
         """
-        names = {canonical_provider(raw=provider, aliases=self._aliases) for provider in providers}
+        names = {self.canonical(provider) for provider in providers}
         # In one order, so that two processes do not wait for each other.
         for name in sorted(names):
             if is_provider(name) and (NOAUTH, name) not in self._keys:
-                self._keys[NOAUTH, name] = _imply(provider=name, actor=actor, now=now)
+                self._keys[NOAUTH, name] = imply_keyless(provider=name, actor=actor, now=now)
 
 
 def lock_connections(*, connection_ids: Collection[str]) -> LiveConnections:
@@ -85,7 +91,8 @@ def locked(rows: QuerySet[Connection]) -> QuerySet[Connection]:
     return ordered.select_for_update(no_key=True) if database.features.has_select_for_no_key_update else ordered
 
 
-def _imply(*, provider: str, actor: Actor, now: datetime) -> int:
+def imply_keyless(*, provider: str, actor: Actor, now: datetime) -> int:
+    """Make the keyless path of a canonical provider known and return its primary key."""
     row = Connection(
         connection_id=NOAUTH, provider=provider, auth_type="none", is_implied=True, created_at=now, updated_at=now
     )

@@ -20,14 +20,18 @@ LAST_YEAR = 9000
 OLDEST = datetime(1, 1, 2, tzinfo=UTC)
 """The calendar's first instant that every zone can write."""
 
+LONGEST_WINDOW = 100
+"""Characters of a window's name."""
+
 _RAW_LENGTH = 200
-_NAME_LENGTHS = {"window": 100, "model": 200}
+_NAME_LENGTHS = {"window": LONGEST_WINDOW, "model": 200}
 _NULL = msgspec.Raw(b"null")
 # Fifty digits and downward rounding: a floor of a floor is the floor, and no exponent overflows (traps are off).
 _EXACT = Context(prec=50, rounding=ROUND_FLOOR, traps=[])
 _EIGHT_PLACES = Decimal(1).scaleb(-8)
 _HUNDRED = Decimal(100)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -267,7 +271,7 @@ def instant_of(*, name: str, raw: msgspec.Raw) -> datetime:
         instant = _from_iso(raw) if bytes(raw)[:1] == b'"' else _from_epoch(number_of(name, raw))
     except (ValueError, OverflowError, msgspec.DecodeError):
         raise RefusedReadingError(
-            f"invalid_{name}", f"{name}: give an ISO instant with a zone, or epoch seconds"
+            f"invalid_{name}", f"{name}: give an ISO instant with a zone, or epoch seconds or milliseconds"
         ) from None
     if instant.year > LAST_YEAR:
         raise RefusedReadingError(f"invalid_{name}", f"{name}: too far in the future to be meant")
@@ -280,6 +284,8 @@ def _from_iso(raw: msgspec.Raw) -> datetime:
 
 def _from_epoch(number: Decimal) -> datetime:
     size = number.copy_abs()
+    if number >= (_LAST - _EPOCH) // timedelta(milliseconds=1):
+        return _LAST  # in whatever unit, it is beyond the calendar
     if size >= Decimal(10) ** 15:
         raise OverflowError
     scale = 3 if size >= MILLISECONDS_FROM else 6

@@ -17,6 +17,9 @@ _SCOPE = ("combine", "model")
 _STATE = (*_OBSERVED, *_SCOPE, "is_reported", "named_at", "missing_at")
 _OWNED_BY_OPERATOR = {"is_muted": False, "exit_cutoff_percent": None}
 
+MOST_WINDOWS = 64
+"""Most windows of one connection that its reporter sends: the work of judging a connection is bounded."""
+
 WindowKey = tuple[int, str]
 
 
@@ -72,6 +75,17 @@ class ReadingStore:
     def windows_of(self, connection_key: int) -> list[WindowState]:
         """Return the windows of one connection."""
         return self._by_connection.get(connection_key, [])
+
+    def find(self, key: WindowKey) -> WindowState | None:
+        """Return a window, or None where it is not there yet."""
+        return self._windows.get(key)
+
+    def has_room(self, key: WindowKey) -> bool:
+        """Tell whether a window counts already, or may: a connection has at most MOST_WINDOWS that count."""
+        window = self._windows.get(key)
+        if window is not None and window.is_reported:
+            return True
+        return sum(1 for one in self.windows_of(key[0]) if one.is_reported) < MOST_WINDOWS
 
     def window(self, key: WindowKey) -> WindowState:
         """Return a window, made where it is not there yet."""

@@ -18,13 +18,22 @@ from ladder.services.reading_items import (
     observe,
     order_of,
 )
-from ladder.services.reading_store import ReadingStore, WindowKey, WindowState
+from ladder.services.reading_store import MOST_WINDOWS, ReadingStore, WindowKey, WindowState
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 
+BY_HAND = "by hand"
+"""The window that an operator marks where a connection has none that counts."""
+
 Item = ReadingItem | UnreadableItem
 _Judged = tuple[WindowKey, Observation] | Refusal
+_CROWDED = Refusal("too_many_windows", f"window: a connection has at most {MOST_WINDOWS} windows that are reported")
+_WHOSE_NOAUTH = Refusal(
+    "provider_required",
+    "noauth means one connection only where the readings of the body name it with exactly one provider;"
+    " send a body for each provider",
+)
 
 
 def record_readings(
@@ -34,8 +43,9 @@ def record_readings(
 
     The newest `observed_at` of a window is current; an older one goes to the history. `complete_for` names
     connections all of whose windows are in the body; one that is not known is rejected under the index that follows
-    the last reading's (the number of readings plus its own place). Windows seen usable again lift the quota cooldown
-    that an older report set (C3). A constant number of queries, however long the body.
+    the last reading's (the number of readings plus its own place); `noauth` there is that of the one provider that
+    the readings name it with. A connection has at most MOST_WINDOWS windows that are reported. Windows seen usable
+    again lift the quota cooldown that an older report set (C3). A constant number of queries, however long the body.
     """
     with deciding_write() as write:
         observed = [_observe(item, now) for item in items]
@@ -45,13 +55,14 @@ def record_readings(
         judged = [_judge(item, one, connections) for item, one in zip(items, observed, strict=True)]
         instants = {one[1].observed_at for one in judged if not isinstance(one, Refusal)}
         store = ReadingStore(connection_keys=connections.keys, instants=instants)
-        outcomes = [one.code if isinstance(one, Refusal) else _record(store, *one) for one in judged]
+        outcomes = [one if isinstance(one, Refusal) else _record(store, *one) for one in judged]
+        _end_words_by_hand(store, judged)
         unknown = _complete(items=items, complete_for=complete_for, connections=connections, store=store, now=now)
         write.changed = store.is_changed
         store.save()
         if store.is_changed:
             lift_quota_cooldowns(connection_keys=connections.keys, actor=actor, now=now)
-    rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
+    rejected = [Rejected(at, one.code, one.detail) for at, one in enumerate(outcomes) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return TelemetryAnswer(**counts, rejected=(*rejected, *unknown))
 
@@ -82,8 +93,10 @@ def _judge(item: Item, observed: Observation | Refusal, connections: LiveConnect
     return key if isinstance(key, Refusal) else ((key, observed.window), observed)
 
 
-def _record(store: ReadingStore, key: WindowKey, new: Observation) -> str:
-    """Put one reading where it belongs and return the word it is counted under."""
+def _record(store: ReadingStore, key: WindowKey, new: Observation) -> str | Refusal:
+    """Put one reading where it belongs and return the word it is counted under, or why there is no place for it."""
+    if not store.has_room(key):
+        return _CROWDED
     window, known = store.window(key), store.reading(key, new.observed_at)
     if known is not None:
         return _record_again(store, key, known, new)
@@ -110,6 +123,19 @@ def _record_again(store: ReadingStore, key: WindowKey, known: Observation, new: 
     return "accepted"
 
 
+def _end_words_by_hand(store: ReadingStore, judged: Iterable[_Judged]) -> None:
+    """Let a window that an operator marked for want of another end with any newer reading of its connection."""
+    for one in judged:
+        if isinstance(one, Refusal):
+            continue
+        (connection_key, name), new = one
+        word = store.find((connection_key, BY_HAND)) if name != BY_HAND else None
+        if word is not None and word.observed_at is not None and word.observed_at < new.observed_at:
+            word.is_dirty |= word.missing_at is None or word.missing_at < new.observed_at
+            word.missing_at = _newest(word.missing_at, new.observed_at)
+            _settle_reported(word)
+
+
 def _complete(
     *,
     items: Sequence[Item],
@@ -120,8 +146,11 @@ def _complete(
 ) -> list[Rejected]:
     """Let the windows that a complete list does not name stop counting, and those it names count (Q6)."""
     unknown, wanted = [], set()
+    keyless = _keyless_provider(items, connections) if NOAUTH in complete_for else None
     for index, connection_id in enumerate(complete_for, start=len(items)):
-        found = connections.find(connection_id=connection_id, provider=None)
+        found: int | Refusal = _WHOSE_NOAUTH
+        if connection_id != NOAUTH or keyless is not None:
+            found = connections.find(connection_id=connection_id, provider=keyless if connection_id == NOAUTH else None)
         if isinstance(found, Refusal):
             unknown.append(Rejected(index, found.code, f"complete_for: {found.detail}"))
         else:
@@ -130,6 +159,12 @@ def _complete(
     for connection_key in wanted:
         _complete_one(by_connection.get(connection_key, []), store.windows_of(connection_key), now)
     return unknown
+
+
+def _keyless_provider(items: Iterable[Item], connections: LiveConnections) -> str | None:
+    """Return the one provider that the readings name `noauth` with, or None where it is not one."""
+    named = {connections.canonical(item.provider) for item in items if item.connection_id == NOAUTH and item.provider}
+    return named.pop() if len(named) == 1 else None
 
 
 def _items_by_connection(items: Iterable[Item], connections: LiveConnections) -> dict[int, list[Item]]:

@@ -20,6 +20,9 @@ from omniroute_admin.common.errors import BadRequest, FieldError
 from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
+_NO_ZONES = frozenset({"localtime", "Factory", "posixrules"})
+"""What stands beside the zones and is none: the machine's own zone, the mark for "not set", a rule for old programs."""
+
 
 def is_zone(name: str) -> bool:
     """Tell whether a text names an IANA zone (M3)."""
@@ -28,7 +31,7 @@ def is_zone(name: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
+    return frozenset(available_timezones()) - _NO_ZONES
 
 
 def _zone_problem(name: str) -> str | None:
@@ -77,10 +80,10 @@ class SettingsChanges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class OmnirouteBudgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`rungBudgetUsd`: a rung that it does not name has no budget."""
+    """`rungBudgetUsd`: null is no limit, 0 is off (M1); a rung that it does not name keeps its budget."""
 
-    cheap: Usd | None = None
-    premium: Usd | None = None
+    cheap: Usd | UnsetType | None = UNSET
+    premium: Usd | UnsetType | None = UNSET
 
 
 class OmnirouteLadder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -92,9 +95,10 @@ class OmnirouteLadder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class OmnirouteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """The settings as OmniRoute writes them. There is deliberately no `enabled`."""
+    """The settings as OmniRoute writes them, and why they change. There is deliberately no `enabled`."""
 
     subscription_ladder: OmnirouteLadder
+    reason: Reason = ""
 
 
 def update_settings(

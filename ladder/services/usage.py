@@ -4,31 +4,27 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
-
 from ladder.core.values import MoneyKind
 from ladder.mapping import rung_named
-from ladder.models import UsageEvent
+from ladder.models import Connection, UsageEvent
 from ladder.services.answers import Rejected, TelemetryAnswer
-from ladder.services.booked_connections import Booked, lock_booked
+from ladder.services.booked_connections import lock_booked
 from ladder.services.budgets import lock_budgets, read_gates
+from ladder.services.clashes import write_looking_again
 from ladder.services.hold_rows import rungs_of_holds, settle_holds
 from ladder.services.live_connections import Refusal
 from ladder.services.usage_items import UnreadableItem, UsageItem, problem_of
 from ladder.services.usage_judge import UsageJudge
 from ladder.services.usage_ledger import Ledger, says_the_same
 from omniroute_admin.common.core.names import NOAUTH
-from omniroute_admin.common.errors import Conflict
 from omniroute_admin.common.history import Actor
-from omniroute_admin.common.services.revision import DecidingWrite, deciding_write
+from omniroute_admin.common.services.revision import DecidingWrite
 
 Item = UsageItem | UnreadableItem
 _Outcome = str | Refusal
 
 _UNKNOWN_EVENT = Refusal("unknown_event", "corrects_event_id: no such event is booked")
 _CONFLICT = Refusal("conflict", "event_id: this event is booked with another content; send a correction")
-TRIES = 5
-"""How often a body is judged anew where another process booked one of its ids in between."""
 
 ACCEPTED, DUPLICATE, SUPERSEDED = "accepted", "duplicates", "superseded"
 
@@ -39,18 +35,8 @@ def record_usage(*, items: Sequence[Item], actor: Actor, now: datetime) -> Telem
     An event that is there already is a duplicate, or rejected as a `conflict` where it says something else. A
     correction is booked at its original's instant, and superseded where a later one is there. Originals are booked
     before corrections, whatever their places in the body. A constant number of queries, however long the body.
-
-    Raises:
-        Conflict: other writers came between again and again; nothing was booked.
     """
-    for _ in range(TRIES):
-        try:
-            with deciding_write() as write, transaction.atomic():
-                outcomes = _Recorder(items=items, actor=actor, now=now).record(write)
-        except IntegrityError:  # another process booked one of the ids just now: look again
-            continue
-        return _answer(outcomes)
-    raise Conflict("Other writers booked the same events at the same moment; send it again.")
+    return _answer(write_looking_again(lambda write: _Recorder(items=items, actor=actor, now=now).record(write)))
 
 
 def _answer(outcomes: Sequence[_Outcome]) -> TelemetryAnswer:
@@ -89,9 +75,9 @@ class _Recorder:
         write.shown = bool(self._ledger.new)
         return [outcome for _, outcome in sorted(self._outcomes.items())]
 
-    def _find_connections(self) -> dict[int, Booked]:
+    def _find_connections(self) -> dict[int, Connection]:
         """Return on whom the events are booked that are neither there yet nor corrections."""
-        fresh: dict[int, Booked] = {}
+        fresh: dict[int, Connection] = {}
         for index, item in self._good.items():
             if item.corrects_event_id or self._is_known(index, item):
                 continue
@@ -104,15 +90,16 @@ class _Recorder:
                 fresh[index] = found
         return fresh
 
-    def _make_judge(self, fresh: Iterable[Booked], corrections: Iterable[UsageItem]) -> UsageJudge:
-        booked = {one.key: one for one in fresh}
+    def _make_judge(self, fresh: Iterable[Connection], corrections: Iterable[UsageItem]) -> UsageJudge:
+        booked = {one.pk: one for one in fresh}
         self._connections.read_auth_types(keys=list(booked))
         originals = [self._ledger.original_of(item.corrects_event_id or "") for item in corrections]
         providers = {one.provider for one in booked.values()}
         providers |= {row.connection.provider for row in originals if row is not None}
-        return UsageJudge(providers=providers, connections=self._connections, now=self._now)
+        models = {item.model for item in self._good.values()}
+        return UsageJudge(providers=providers, models=models, connections=self._connections, now=self._now)
 
-    def _book_originals(self, fresh: dict[int, Booked]) -> None:
+    def _book_originals(self, fresh: dict[int, Connection]) -> None:
         for index, booked in fresh.items():
             item = self._good[index]
             # Once more: the same id may stand twice in the body.

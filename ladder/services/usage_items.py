@@ -63,7 +63,7 @@ def usd_fault(amount: Decimal) -> str | None:
     if not amount.is_finite():
         return "give a finite amount"
     if amount < 0:
-        return "below zero; money that came back is a correction with the smaller cost"
+        return "below zero, money that came back is a correction with the smaller cost"
     if amount > MOST_USD:
         return f"more than {MOST_USD} USD"
     exponent = amount.normalize().as_tuple().exponent

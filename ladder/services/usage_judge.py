@@ -8,22 +8,24 @@ from billing_catalog.selectors.past import PastReader
 from ladder.core.ledger import Cost, Stood, dearest_of_rung, estimated_cost, known_cost, money_kind, stood
 from ladder.core.values import MoneyKind, Rung
 from ladder.mapping import rung_named
-from ladder.models import UsageEvent
-from ladder.services.booked_connections import Booked, BookedConnections
+from ladder.models import Connection, UsageEvent
+from ladder.services.booked_connections import BookedConnections
 from ladder.services.usage_items import UsageItem
 
 
 class UsageJudge:
     """Judges the events of one body; the whole catalogue is read only where something has to be estimated."""
 
-    def __init__(self, *, providers: Collection[str], connections: BookedConnections, now: datetime) -> None:
-        """Read the catalogue of these providers with its history."""
+    def __init__(
+        self, *, providers: Collection[str], models: Collection[str], connections: BookedConnections, now: datetime
+    ) -> None:
+        """Read the catalogue of these providers and models with its history."""
         self._connections, self._now = connections, now
         self._reader = PastReader(now=now)
-        self._past = self._reader.of(providers=providers)
+        self._past = self._reader.of(providers=providers, models=models)
         self._dearest: dict[tuple[Rung, tuple[int, int]], Price | None] = {}
 
-    def original(self, item: UsageItem, booked: Booked) -> UsageEvent:
+    def original(self, item: UsageItem, booked: Connection) -> UsageEvent:
         """Return the row of an event that corrects nothing, all but what it adds to the totals."""
         at = item.occurred_at
         place = stood(
@@ -36,7 +38,7 @@ class UsageJudge:
         )
         kind = money_kind(rung=place.rung, is_overage=bool(item.is_overage))
         row = self._row(item, place=place, kind=kind, provider=booked.provider, at=at)
-        row.connection_id, row.is_overage = booked.key, bool(item.is_overage)
+        row.connection, row.is_overage = booked, bool(item.is_overage)
         return row
 
     def correction(self, item: UsageItem, original: UsageEvent) -> UsageEvent:

@@ -106,6 +106,8 @@ def says_the_same(row: UsageEvent, item: UsageItem, *, provider: str | None) -> 
         row.hold_id,
         row.corrects_event_id,
     )
-    is_same_overage = (item.is_overage or False) == row.is_overage or (item.is_overage is None and row.original_id)
+    # A correction that says nothing of it has its original's.
+    is_unsaid = item.is_overage is None and bool(row.corrects_event_id)
+    is_same_overage = is_unsaid or (item.is_overage or False) == row.is_overage
     is_same_provider = item.connection_id != NOAUTH or provider == row.connection.provider
-    return said == stored and bool(is_same_overage) and is_same_provider
+    return said == stored and is_same_overage and is_same_provider

@@ -1,21 +1,20 @@
 """What an operator may do to quota windows: mute one, give it a cutoff of its own (Q6, Q7), mark it exhausted (Q2)."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.services.live_connections import locked
 from ladder.services.reading_items import ReadingItem, reading_item
-from ladder.services.readings import record_readings
-from omniroute_admin.common.errors import BadRequest, field
+from ladder.services.readings import BY_HAND, record_readings
+from omniroute_admin.common.errors import BadRequest, NotFound, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 OPERATOR_FIELDS = ("is_muted", "exit_cutoff_percent")
-BY_HAND = "by hand"
-"""The window that is marked where a connection has none that counts."""
+_TICK = timedelta(microseconds=1)
 
 
 def update_window(
@@ -58,10 +57,12 @@ def mark_exhausted(
     """Mark one window of a connection (or, None, all that count) as exhausted and return their rows.
 
     It is an observation of the operator's (Q2): it stands until a newer reading or the reset. `reset_at` None keeps
-    the reset that is known. A window that is not there yet is made. The act is history.
+    the reset that is known. Where none counts, the window `by hand` is made, which ends with a newer reading of any
+    window of the connection. The act is history.
 
     Raises:
-        BadRequest: a name that cannot be, or a reset that has passed or is beyond the calendar.
+        NotFound: the connection has no window of that name; those it has are named.
+        BadRequest: a reset that has passed or is beyond the calendar.
     """
     if reset_at is not None and reset_at <= now:
         raise _refused("reset_at", "The reset has passed already.")
@@ -69,6 +70,8 @@ def mark_exhausted(
         row = locked(Connection.objects.live().filter(pk=connection.pk)).get()
         known = {one.window: one for one in row.windows.all()}
         counting = [name for name, one in known.items() if one.is_reported and not one.is_muted]
+        if window is not None and window not in known:
+            raise _no_window(known)
         names = [window] if window is not None else counting or [BY_HAND]
         items = [_exhausted(row, name, known.get(name), reset_at, now) for name in names]
         answer = record_readings(items=items, complete_for=[], actor=actor, now=now)
@@ -82,6 +85,13 @@ def mark_exhausted(
         return marked
 
 
+def _no_window(known: Iterable[str]) -> NotFound:
+    names = sorted(known)
+    if not names:
+        return NotFound("The connection has no windows yet; leave `window` out to mark it all the same.", windows=[])
+    return NotFound(f"The connection has no such window. It has: {', '.join(names)}.", windows=names)
+
+
 def _refused(name: str, detail: str) -> BadRequest:
     return BadRequest("One field is not valid.", errors=[field(name, detail)])
 
@@ -89,14 +99,17 @@ def _refused(name: str, detail: str) -> BadRequest:
 def _exhausted(
     connection: Connection, name: str, known: QuotaWindow | None, reset_at: datetime | None, now: datetime
 ) -> ReadingItem:
-    """Return the operator's observation, as new as the newest there is: of one instant the word counts (SPEC 4)."""
-    newest = known.observed_at if known is not None and known.observed_at is not None else now
+    """Return the operator's observation, as new as the newest there is: of one instant the word counts (SPEC 4).
+
+    It is newer than the list that the window was last missing from, so that it counts.
+    """
+    told = [] if known is None else [known.observed_at, known.missing_at and known.missing_at + _TICK]
     kept = known.reset_at if known is not None and known.reset_at is not None and known.reset_at > now else None
     return reading_item(
         connection_id=connection.connection_id,
         provider=connection.provider,
         window=name,
-        observed_at=max(now, newest),
+        observed_at=max([now, *(one for one in told if one is not None)]),
         status=ReadingStatus.EXHAUSTED,
         reset_at=reset_at or kept,
     )

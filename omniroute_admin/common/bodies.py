@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.http.request import UnreadablePostError
 
 from omniroute_admin.common.body_nodes import MAX_ITEMS, node_of
-from omniroute_admin.common.body_rules import check_meta, decimal_meta
+from omniroute_admin.common.body_rules import check_meta, decimal_meta, may_hold_odd_numbers
 from omniroute_admin.common.errors import BadRequest, FieldError, MalformedJson, TooLarge
 
 __all__ = ["MAX_ITEMS", "check", "check_meta", "decimal_meta", "decode", "loads", "read_body", "refuse"]
@@ -70,10 +70,11 @@ def decode(*, body: bytes, decoder: "msgspec.json.Decoder[T]", rules: bool = Tru
         value = decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _explain(body, decoder, error) from None
-    if _NUL in body:
-        refuse(list(node_of(decoder.type).walk(body.strip(), "")))
+    node = node_of(decoder.type)
+    if _NUL in body or (node.has_decimals and may_hold_odd_numbers(body)):
+        refuse(list(node.walk(body.strip(), "")))
     if rules:
-        refuse(list(node_of(decoder.type).rules(value)))
+        refuse(list(node.rules(value)))
     return value
 
 

@@ -13,7 +13,14 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from omniroute_admin.common.body_rules import bounds_in, checks_in, decimal_problems, nul_problems
+from omniroute_admin.common.body_rules import (
+    bounds_in,
+    checks_in,
+    decimal_problems,
+    is_plain_number,
+    nul_problems,
+    plain_words,
+)
 from omniroute_admin.common.body_types import is_union, parts, split, with_metas, words
 from omniroute_admin.common.errors import FieldError, TooLarge, escape_pointer
 
@@ -60,23 +67,41 @@ class Node:
         """Tell whether `rules` can find anything."""
         return False
 
+    @cached_property
+    def has_decimals(self) -> bool:
+        """Tell whether a decimal stands anywhere in the value; False meanwhile, for a struct within itself."""
+        self.__dict__["has_decimals"] = False
+        return any(node.has_decimals for node in self.inner())
+
+    def inner(self) -> Iterable["Node"]:
+        """Return the nodes of what the value is made of."""
+        return ()
+
     def failure(self, error: Exception, pointer: str) -> FieldError:
         """Return the error of a value that does not decode, without the value itself: it may be a secret."""
         detail = _PLACE.sub("", str(error))
         if detail.startswith("Invalid enum value"):
             detail = f"Expected one of: {', '.join(self.choices)}"
-        return FieldError(pointer=pointer, detail=detail)
+        return FieldError(pointer=pointer, detail=plain_words(detail))
 
 
 class DecimalNode(Node):
     """A decimal with its bounds."""
 
     has_rules = True
+    has_decimals = True
 
     @cached_property
     def bounds(self) -> Any:
         """Return the bounds that the annotation gives."""
         return bounds_in(split(self.annotation)[1])
+
+    def walk(self, raw: bytes, pointer: str) -> Iterator[FieldError]:
+        """Yield what is wrong with the number, or with the text that stands for one."""
+        if is_plain_number(raw):
+            yield from super().walk(raw, pointer)
+        else:
+            yield FieldError(pointer=pointer, detail="Expected a number: digits, without blanks")
 
     def rules(self, value: Any) -> Iterable[FieldError]:
         """Return the bounds that the number breaks."""
@@ -108,6 +133,10 @@ class ItemsNode(Node):
     def item(self) -> Node:
         """Return the node of an item."""
         return node_of((get_args(split(self.annotation)[0]) or (Any,))[0])
+
+    def inner(self) -> Iterable[Node]:
+        """Return the node of an item."""
+        return (self.item,)
 
     @cached_property
     def shell(self) -> "msgspec.json.Decoder[Any]":
@@ -157,6 +186,10 @@ class MappingNode(Node):
         """Return the node of a value."""
         return node_of(self.kinds[1])
 
+    def inner(self) -> Iterable[Node]:
+        """Return the node of a value."""
+        return (self.value,)
+
     @cached_property
     def shell(self) -> "msgspec.json.Decoder[Any]":
         """Return a decoder that checks the size and leaves the members raw."""
@@ -182,14 +215,14 @@ class MappingNode(Node):
 
     @cached_property
     def has_rules(self) -> bool:
-        """Tell whether the values have rules."""
-        return self.value.has_rules
+        """Tell whether the names or the values have rules."""
+        return self.key.has_rules or self.value.has_rules
 
     def rules(self, value: Any) -> Iterable[FieldError]:
-        """Yield the broken rules of each value."""
+        """Yield the broken rules of each name and value."""
         if self.has_rules:
             for name, member in value.items():
-                for error in self.value.rules(member):
+                for error in (*self.key.rules(name), *self.value.rules(member)):
                     yield error.under(f"/{escape_pointer(str(name))}")
 
 
@@ -201,6 +234,10 @@ class UnionNode(Node):
         """Return the nodes of the types."""
         return [node_of(part) for part in parts(self.annotation)]
 
+    def inner(self) -> Iterable[Node]:
+        """Return the nodes of the types."""
+        return self.members
+
     def walk(self, raw: bytes, pointer: str) -> Iterator[FieldError]:
         """Yield what is wrong with the value as the member it was meant to be."""
         meant = self._meant(raw)
@@ -208,7 +245,8 @@ class UnionNode(Node):
 
     def _meant(self, raw: bytes) -> Node | None:
         """Return the one member of the value's kind, by tag where there are several; None where it is not clear."""
-        kind = {b"{": (StructNode, MappingNode), b"[": (ItemsNode,)}.get(raw[:1])
+        texts = (DecimalNode,) if str not in map(_base_of, self.members) else None
+        kind = {b"{": (StructNode, MappingNode), b"[": (ItemsNode,), b'"': texts}.get(raw[:1])
         found = [node for node in self.members if kind and isinstance(node, kind)]
         if len(found) > 1:
             found = [node for node in found if isinstance(node, StructNode) and node.is_tagged_in(raw)]
@@ -235,6 +273,10 @@ class StructNode(Node):
         """Return name in JSON -> (what is known of the field, its node)."""
         cls = split(self.annotation)[0]
         return {info.encode_name: (info, node_of(info.type)) for info in msgspec.structs.fields(cls)}
+
+    def inner(self) -> Iterable[Node]:
+        """Return the nodes of the fields."""
+        return [node for _, node in self.fields.values()]
 
     @cached_property
     def config(self) -> Any:
@@ -313,7 +355,7 @@ def node_of(annotation: Any) -> Node:
         if metas:
             return StructNode(annotation)
         return _STRUCTS.setdefault(base, StructNode(base))
-    if base is str and checks_in(metas):
+    if checks_in(metas) and _class_of(base) is Node:
         return CheckedNode(annotation)
     return _class_of(base)(annotation)
 
@@ -344,6 +386,10 @@ def _is_of(value: Any, node: Node) -> bool:
     base, _ = split(node.annotation)
     kind = get_origin(base) or base
     return isinstance(kind, type) and isinstance(value, kind)
+
+
+def _base_of(node: Node) -> Any:
+    return split(node.annotation)[0]
 
 
 def _problems(value: Any) -> Iterable[FieldError]:

@@ -1,5 +1,6 @@
 """Rules on single decoded values that a type alone cannot say: bounds of decimals, characters of texts."""
 
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -23,6 +24,21 @@ class DecimalBounds(msgspec.Struct, frozen=True):
 
 
 _NO_BOUNDS = DecimalBounds()
+_ODD_NUMBER = re.compile(rb'"(?=[^"]*[ _\\\x80-\xff])(?:[ _0-9eE+.\x80-\xff-]|\\u[0-9a-fA-F]{4}|\\[bfnrt])++"')
+_NAMES = re.compile(r"`([a-z| ]+)`")
+_PLAIN_NAMES = {
+    "int": "whole number",
+    "float": "number",
+    "decimal": "number",
+    "str": "text",
+    "array": "list",
+    "bool": "true or false",
+    "datetime": "instant",
+}
+_PLAIN_SENTENCES = {
+    "Invalid RFC3339 encoded datetime": "Expected an instant, as in 2026-08-22T12:00:00Z",
+    "Invalid decimal string": "Expected a number",
+}
 
 
 def decimal_meta(
@@ -69,6 +85,38 @@ def decimal_problems(value: Decimal, bounds: DecimalBounds) -> Iterator[FieldErr
         yield FieldError(pointer="", detail="The number is too large, too small or too long")
     else:
         yield from (FieldError(pointer="", detail=detail) for detail in _broken(value, bounds))
+
+
+def may_hold_odd_numbers(body: bytes) -> bool:
+    """Tell whether a body may hold a text that Python would read as a number and a person would not.
+
+    `1_0`, ` 10 ` and digits of other alphabets: a quick look, which says yes to some texts that are no numbers.
+    """
+    return _ODD_NUMBER.search(body) is not None
+
+
+def is_plain_number(raw: bytes) -> bool:
+    """Tell whether the raw JSON of a decimal is written in ASCII digits, without blanks and underscores.
+
+    What is no text is left to the decoder.
+    """
+    if raw[:1] != b'"':
+        return True
+    try:
+        text = msgspec.json.decode(raw, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return True
+    return text.isascii() and "_" not in text and text == text.strip()
+
+
+def plain_words(detail: str) -> str:
+    """Return a decoder's sentence in the words of JSON instead of Python's types."""
+
+    def plain(found: re.Match[str]) -> str:
+        names = [_PLAIN_NAMES.get(name.strip(), name.strip()) for name in found[1].split("|")]
+        return " or ".join(dict.fromkeys(names))
+
+    return _NAMES.sub(plain, _PLAIN_SENTENCES.get(detail, detail))
 
 
 def nul_problems(value: Any) -> Iterator[FieldError]:

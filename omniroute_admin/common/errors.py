@@ -21,6 +21,10 @@ class FieldError(msgspec.Struct, frozen=True):
         """Return the same error seen from further up: `prefix` is the pointer of what this one is relative to."""
         return FieldError(pointer=prefix + self.pointer, detail=self.detail, code=self.code)
 
+    def sentence(self) -> str:
+        """Return the error as words, for where no pointer can stand: `window: Expected text, got number`."""
+        return f"{self.pointer.removeprefix('/')}: {self.detail}" if self.pointer else self.detail
+
 
 def escape_pointer(name: str) -> str:
     """Return a name as one step of a JSON pointer (RFC 6901: `~` is `~0`, `/` is `~1`)."""

@@ -14,6 +14,8 @@ from omniroute_admin.common.core.names import (
     canonical_name,
 )
 
+PROVIDER_NAME = RegexValidator(PROVIDER_PATTERN, "A provider is lower-case letters, digits and ._:@+-")
+"""Checks a canonical name that is, or means, a provider (SPEC 1)."""
 _MICRO_PLACES = 6
 _NOTHING_LOST = Context(prec=40, traps=[Inexact, InvalidOperation])
 
@@ -41,7 +43,7 @@ class CanonicalField(models.CharField):
 class ProviderField(CanonicalField):
     """A provider's id. Adding an alias rewrites every column of this type (SPEC 1)."""
 
-    default_validators = [RegexValidator(PROVIDER_PATTERN, "A provider is lower-case letters, digits and ._:@+-")]
+    default_validators = [PROVIDER_NAME]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Set the length that SPEC 1 gives to an id."""

@@ -5,24 +5,51 @@ from functools import lru_cache
 from typing import Any
 
 import django_filters
+from django import forms
+from django.core.exceptions import ValidationError
 from django.db import models
+from django.http import QueryDict
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 
-from omniroute_admin.common.errors import BadRequest, field
+from omniroute_admin.common.errors import BadRequest, FieldError, field
 
 LARGEST_PAGE = 500
 _ENDS = (models.DateTimeField, models.DateField, models.DecimalField, models.IntegerField)
 _PARAMETERS = frozenset({"page", "page_size", "ordering"})
+TRUE_OR_FALSE = {"true": True, "1": True, "false": False, "0": False}
+"""The words of a parameter that is true or false, in any case."""
 
 
-def bad_query(problems: Iterable[tuple[str, str]]) -> BadRequest:
-    """Return the error that names the bad parameters of a query: (name, what is wrong)."""
-    return BadRequest(
-        "The query is not valid.", errors=[field(name, detail) for name, detail in problems], code="invalid_query"
-    )
+def bad_query(problems: Iterable[tuple[str, str] | FieldError]) -> BadRequest:
+    """Return the error that names the bad parameters of a query: (name, what is wrong), or the error of each."""
+    errors = [one if isinstance(one, FieldError) else field(*one) for one in problems]
+    return BadRequest("The query is not valid.", errors=errors, code="invalid_query")
+
+
+def unknown_parameters(query: QueryDict, known: Iterable[str]) -> list[FieldError]:
+    """Return an error for each parameter that is not known, or stands there twice."""
+    names = set(known)
+    return [
+        field(name, "There is no such parameter.", code="unknown_parameter")
+        if name not in names
+        else field(name, "Give this parameter once.")
+        for name in query
+        if name not in names or len(query.getlist(name)) > 1
+    ]
+
+
+def check_parameters(query: QueryDict, known: Iterable[str] = ()) -> None:
+    """Check that a query has known parameters only, each once (SPEC 4: unknown is refused, not ignored).
+
+    Raises:
+        BadRequest: naming the others.
+    """
+    errors = unknown_parameters(query, known)
+    if errors:
+        raise bad_query(errors)
 
 
 class Page(PageNumberPagination):
@@ -31,6 +58,15 @@ class Page(PageNumberPagination):
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = LARGEST_PAGE
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return what a page looks like; there may be no next one, and no previous one."""
+        link = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["count", "next", "previous", "results"],
+            "properties": {"count": {"type": "integer"}, "next": link, "previous": link, "results": schema},
+        }
 
     def get_page_size(self, request: Request) -> int:
         """Return the size asked for.
@@ -64,6 +100,39 @@ def columns_of(view: Any) -> tuple[str, ...]:
     return tuple(name for name in names if name in columns and not isinstance(columns[name], models.JSONField))
 
 
+class _TrueFalseField(forms.Field):
+    """A word for true or false; any other is refused instead of meaning "either"."""
+
+    def clean(self, value: Any) -> bool | None:
+        """Return what the word says, None where it was not sent.
+
+        Raises:
+            ValidationError: it is no such word.
+        """
+        if value in (None, ""):
+            return None
+        word = str(value).lower()
+        if word not in TRUE_OR_FALSE:
+            raise ValidationError("This is true or false.")
+        return TRUE_OR_FALSE[word]
+
+
+class _TrueFalseFilter(django_filters.BooleanFilter):
+    """Filters by a word for true or false."""
+
+    field_class = _TrueFalseField
+
+
+class _Filters(django_filters.FilterSet):
+    """Filters of a resource's columns."""
+
+    @classmethod
+    def filter_for_lookup(cls, field: Any, lookup_type: str) -> Any:
+        """Return the filter of a column, the strict one where it is true or false."""
+        found, options = super().filter_for_lookup(field, lookup_type)
+        return (_TrueFalseFilter if found is django_filters.BooleanFilter else found), options
+
+
 @lru_cache(maxsize=100)
 def filterset_of(model: type[models.Model], names: tuple[str, ...]) -> type[django_filters.FilterSet]:
     """Return filters by equality for the columns, `__gte` and `__lte` along an order, `__isnull` for nullable ones."""
@@ -73,7 +142,7 @@ def filterset_of(model: type[models.Model], names: tuple[str, ...]) -> type[djan
         return ["exact", *(["gte", "lte"] if isinstance(column, _ENDS) else []), *(["isnull"] if column.null else [])]
 
     meta = type("Meta", (), {"model": model, "fields": {name: lookups(name) for name in names}})
-    return type(f"{model.__name__}Filters", (django_filters.FilterSet,), {"Meta": meta})
+    return type(f"{model.__name__}Filters", (_Filters,), {"Meta": meta})
 
 
 class ByColumns(DjangoFilterBackend):
@@ -91,9 +160,11 @@ class ByColumns(DjangoFilterBackend):
         """
         filters = self.get_filterset(request, queryset, view)
         known = {*filters.filters, *_PARAMETERS, *getattr(view, "extra_parameters", ())}
-        problems = [(name, "Unknown parameter") for name in request.query_params if name not in known]
+        query = request.query_params
+        problems = unknown_parameters(query, known)
+        problems += [field(name, "Give a value.") for name in query if name in filters.filters and query[name] == ""]
         if not filters.is_valid():
-            problems += [(name, text) for name, texts in filters.errors.items() for text in texts]
+            problems += [field(name, text) for name, texts in filters.errors.items() for text in texts]
         if problems:
             raise bad_query(problems)
         return filters.qs

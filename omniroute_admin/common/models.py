@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from omniroute_admin.common.constraints import check
 from omniroute_admin.common.fields import TextListField
 from omniroute_admin.common.history import history
 
@@ -18,7 +19,14 @@ class Revision(models.Model):
     shown = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="revision_is_one_row")]
+        constraints = [
+            check(
+                condition=Q(id=1),
+                name="revision_is_one_row",
+                fields=["id"],
+                words="There is one revision.",
+            )
+        ]
 
     def __str__(self) -> str:
         return str(self.value)
@@ -42,8 +50,18 @@ class ApiKey(models.Model):
         ordering = ["-created_at", "-id"]
         verbose_name = "API key"
         constraints = [
-            models.CheckConstraint(condition=~Q(name=""), name="key_has_name"),
-            models.CheckConstraint(condition=~Q(secret_hash=""), name="key_has_hash"),
+            check(
+                condition=~Q(name=""),
+                name="key_has_name",
+                fields=["name"],
+                words="Give the key a name.",
+            ),
+            check(
+                condition=~Q(secret_hash=""),
+                name="key_has_hash",
+                fields=["secret_hash"],
+                words="A key is kept as a hash.",
+            ),
         ]
 
     def __str__(self) -> str:

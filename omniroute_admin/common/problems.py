@@ -18,6 +18,7 @@ from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions as drf
 from rest_framework.views import set_rollback
 
+from omniroute_admin.common.constraints import field_errors
 from omniroute_admin.common.errors import (
     BadRequest,
     Conflict,
@@ -112,7 +113,7 @@ _MEANINGS: dict[type[BaseException], Callable[[], ProductError]] = {
 
 def _of_django(error: BaseException) -> ProductError | None:
     if isinstance(error, ModelError):
-        return BadRequest("The request is not valid.", errors=model_errors(error))
+        return BadRequest("The request is not valid.", errors=field_errors(error))
     return next((meaning() for kind, meaning in _MEANINGS.items() if isinstance(error, kind)), None)
 
 
@@ -129,17 +130,6 @@ def _of_rest_framework(error: drf.APIException) -> ProductError:
     if isinstance(error, drf.NotFound):
         return NotFound("There is nothing at this address.")
     return _HttpError(error.status_code, str(error.detail))
-
-
-def model_errors(error: ModelError) -> list[FieldError]:
-    """Return the errors of a model's own check, one per message, with a pointer per field."""
-    if not hasattr(error, "error_dict"):
-        return [FieldError(pointer="", detail=message) for message in error.messages]
-    return [
-        FieldError(pointer=_pointer(name), detail=message)
-        for name, messages in error.message_dict.items()
-        for message in messages
-    ]
 
 
 def serializer_errors(detail: Any, pointer: str = "") -> Iterator[FieldError]:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 from django.http import Http404
-from rest_framework import mixins
 from rest_framework.exceptions import NotFound as PageNotFound
-from rest_framework.generics import GenericAPIView
+from rest_framework.generics import GenericAPIView, ListCreateAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -18,9 +17,9 @@ from rest_framework.response import Response
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import loads, read_body
-from omniroute_admin.common.errors import LostUpdate, NotFound
+from omniroute_admin.common.errors import LostUpdate, MalformedJson, NotFound
 from omniroute_admin.common.history import LONGEST_REASON
-from omniroute_admin.common.listing import ByColumns, Ordered, Page, bad_query
+from omniroute_admin.common.listing import ByColumns, Ordered, Page, bad_query, check_parameters
 from omniroute_admin.common.permissions import RequiresScope
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -87,6 +86,8 @@ class ResourceView(GenericAPIView):
     lookup_field = "pk"
     # hook -> the methods that it makes possible
     hooks: ClassVar[dict[str, tuple[str, ...]]] = {}
+    # parameters of the query that every method takes
+    extra_parameters: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Offer exactly the methods whose hook is overridden."""
@@ -98,6 +99,32 @@ class ResourceView(GenericAPIView):
     def required_scopes(self) -> dict[str, str]:
         """Return the scope of each method."""
         return {"GET": self.read_scope} | dict.fromkeys(("POST", "PUT", "PATCH", "DELETE"), self.write_scope)
+
+    def known_parameters(self) -> tuple[str, ...] | None:
+        """Return the parameters that the method takes; None where the method looks after them itself."""
+        return (*self.extra_parameters, *(("reason",) if self.request.method == "DELETE" else ()))
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check who calls, then the query.
+
+        Raises:
+            BadRequest: it has a parameter that the method does not take.
+        """
+        super().initial(request, *args, **kwargs)
+        known = self.known_parameters()
+        if known is not None:
+            check_parameters(request.query_params, known)
+
+    def sent(self) -> Any:
+        """Return the plain values of the body.
+
+        Raises:
+            MalformedJson: there is none; REST framework itself would take that for an empty object.
+        """
+        values = self.request.data
+        if not read_body(self.request._request).strip():
+            raise MalformedJson("The body is empty.")
+        return values
 
     def change(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return who, why and when of a change (`actor`, `reason`, `now`); takes the reason out of the values."""
@@ -116,19 +143,23 @@ class ResourceView(GenericAPIView):
         Raises:
             ValidationError: naming every bad field.
         """
-        serializer: Any = self.get_serializer(row, data=self.request.data, partial=partial)
+        serializer: Any = self.get_serializer(row, data=self.sent(), partial=partial)
         serializer.is_valid(raise_exception=True)
         given = dict(serializer.validated_data)
         return given if row is None or partial else serializer.left_out() | given
 
 
-class ResourceListView(ResourceView, mixins.ListModelMixin):
+class ResourceListView(ResourceView, ListCreateAPIView):
     """The list of a resource, and adding to it: a subclass that may be added to defines `create_row`."""
 
     pagination_class = Page
     filter_backends = (ByColumns, Ordered)
 
     hooks: ClassVar[dict[str, tuple[str, ...]]] = {"create_row": ("post",)}
+
+    def known_parameters(self) -> tuple[str, ...] | None:
+        """Return the parameters of adding; those of the list are the business of its filters."""
+        return None if self.request.method in {"GET", "HEAD"} else super().known_parameters()
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return a page of the list."""

@@ -1,5 +1,6 @@
 """Serializers of resources: strict about types, and about fields that nobody knows (SPEC 4)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -7,10 +8,18 @@ from typing import Any, ClassVar
 from django.db import models
 from django.utils.timezone import is_naive
 from rest_framework import serializers
+from rest_framework.validators import UniqueValidator
 
 from omniroute_admin.common.core.names import canonical_name
 from omniroute_admin.common.core.numbers import decimal_text, percent_number, usd_text
-from omniroute_admin.common.fields import CanonicalField, PercentField, TextListField, UsdField, validate_text_list
+from omniroute_admin.common.fields import (
+    CanonicalField,
+    ConnectionIdField,
+    PercentField,
+    TextListField,
+    UsdField,
+    validate_text_list,
+)
 from omniroute_admin.common.history import LONGEST_REASON
 
 # SQLite would take more than its column type says, and PostgreSQL not.
@@ -33,7 +42,26 @@ class AwareDateTimeField(serializers.DateTimeField):
         return super().enforce_timezone(value)
 
 
-class PlainDecimalField(serializers.DecimalField):
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+class ExactDecimalField(serializers.DecimalField):
+    """A number, in a text only in plain decimal notation: Python would read "1_0", " 10 " and other scripts' digits."""
+
+    default_error_messages = {"notation": "Expected a number in plain decimal notation, as in 1.25."}
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        """Return whether the value is null or left out; an empty text is neither.
+
+        Raises:
+            ValidationError: a text that is no number in plain decimal notation.
+        """
+        if isinstance(data, str) and not _NUMBER.fullmatch(data):
+            self.fail("notation")
+        return super().validate_empty_values(data)
+
+
+class PlainDecimalField(ExactDecimalField):
     """A number as an exact text without zeros at its end."""
 
     def to_representation(self, value: Any) -> Any:
@@ -41,7 +69,7 @@ class PlainDecimalField(serializers.DecimalField):
         return None if value is None else decimal_text(Decimal(value))
 
 
-class PercentNumberField(serializers.DecimalField):
+class PercentNumberField(ExactDecimalField):
     """A percentage as an exact number."""
 
     def to_representation(self, value: Any) -> Any:
@@ -49,7 +77,7 @@ class PercentNumberField(serializers.DecimalField):
         return None if value is None else percent_number(Decimal(value))
 
 
-class UsdTextField(serializers.DecimalField):
+class UsdTextField(ExactDecimalField):
     """An amount in USD as an exact text with at least cents."""
 
     def to_representation(self, value: Any) -> Any:
@@ -73,6 +101,13 @@ class CanonicalTextField(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         """Return the canonical name."""
         return canonical_name(super().to_internal_value(data))
+
+
+class ExactTextField(serializers.CharField):
+    """A text as it was sent: blanks around it are a part of it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **kwargs})
 
 
 class WordField(serializers.ChoiceField):
@@ -172,6 +207,7 @@ class StrictModelSerializer(StrictMixin, serializers.ModelSerializer):
         models.DateTimeField: AwareDateTimeField,
         models.DecimalField: PlainDecimalField,
         CanonicalField: CanonicalTextField,
+        ConnectionIdField: ExactTextField,
         PercentField: PercentNumberField,
         UsdField: UsdTextField,
     }
@@ -188,10 +224,15 @@ class StrictModelSerializer(StrictMixin, serializers.ModelSerializer):
         return {name: meta.get_field(name).get_default() for name in optional if name != self.reason_field}
 
     def build_standard_field(self, field_name: str, model_field: Any) -> Any:
-        """Return class and arguments of a column's field; a list of texts is checked text by text."""
+        """Return class and arguments of a column's field; a list of texts is checked text by text.
+
+        That a value is taken already is the service's word: it is a conflict, and no bad field.
+        """
         if isinstance(model_field, TextListField):
             return TextsField, {"required": False, "help_text": model_field.help_text}
         kind, arguments = super().build_standard_field(field_name, model_field)
+        if "validators" in arguments:
+            arguments["validators"] = [one for one in arguments["validators"] if not isinstance(one, UniqueValidator)]
         if isinstance(model_field, models.IntegerField) and not isinstance(model_field, models.BigIntegerField):
             arguments["max_value"] = min(arguments.get("max_value", _LARGEST_INTEGER), _LARGEST_INTEGER)
         return kind, arguments

@@ -9,3 +9,11 @@ def act() -> dict[str, Any]:
     from tests.billing_catalog.acting import ACTOR, NOW
 
     return {"actor": ACTOR, "reason": "because", "now": NOW}
+
+
+@pytest.fixture
+def send(db: None) -> Any:
+    """Call the API with a key that may read and write the catalogue."""
+    from tests.billing_catalog.calling import client, sender
+
+    return sender(client("catalog:read", "catalog:write"))

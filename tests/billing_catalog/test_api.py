@@ -1,7 +1,5 @@
 """SPEC 4: the catalogue over the API."""
 
-import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,8 +8,7 @@ from django.test import Client
 
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, ProviderAlias, TierOverride
 from omniroute_admin.common.selectors.revision import current_revision
-from omniroute_admin.common.services.keys import create_key
-from tests.billing_catalog.acting import ACTOR, NOW
+from tests.billing_catalog.calling import ROOT, Send, client, pointers
 from tests.factories import (
     BillingEntryFactory,
     FreeProviderFactory,
@@ -22,33 +19,6 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
-
-ROOT = "/api/v1/catalog"
-
-Send = Callable[..., Any]
-
-
-def client(*scopes: str) -> Client:
-    _, secret = create_key(name="tool", scopes=list(scopes), expires_at=None, actor=ACTOR, reason="", now=NOW)
-    return Client(headers={"authorization": f"Bearer {secret}"})
-
-
-@pytest.fixture
-def send(db: None) -> Send:
-    """Call the API with a key that may read and write the catalogue; a body goes as JSON."""
-    api = client("catalog:read", "catalog:write")
-
-    def call(method: str, address: str, body: Any = None, **headers: str) -> Any:
-        raw = "" if body is None else json.dumps(body)
-        return getattr(api, method)(ROOT + address, raw, content_type="application/json", headers=headers)
-
-    return call
-
-
-def pointers(response: Any, status: int = 400) -> set[str]:
-    assert response.status_code == status, response.content
-    return {error["pointer"] for error in response.json()["errors"]}
-
 
 ENTRY = {"provider": " Claude", "auth_type": "OAuth", "billing": "subscription", "overage": "hard-stop"}
 
@@ -182,7 +152,7 @@ def test_every_bad_field_of_an_entry_is_named_at_once(send: Send) -> None:
 def test_an_entry_without_an_auth_type_is_provider_wide(send: Send) -> None:
     body = {"provider": "claude", "billing": "metered", "overage": "unknown"}
     assert send("post", "/billing", body).json()["auth_type"] is None
-    assert send("post", "/billing", body | {"auth_type": None}).status_code == 400
+    assert send("post", "/billing", body | {"auth_type": None}).status_code == 409
 
 
 def test_the_reason_of_an_entry_is_its_own_and_the_reason_of_an_edit_is_another(send: Send) -> None:
@@ -219,7 +189,8 @@ def test_an_alias_over_the_api_rewrites_rows_or_names_those_in_the_way(send: Sen
     BillingEntryFactory(provider="claude")
     refused = send("post", "/aliases", {"alias": "cc", "provider": "claude"})
     assert (refused.status_code, refused.json()["code"]) == (409, "alias_clash")
-    assert f"billing entry {row.pk}" in refused.json()["detail"]
+    assert f"billing entry {row.pk} of cc" in refused.json()["detail"]
+    assert pointers(refused, 409) == {"/alias", "/provider"}
     assert send("post", "/aliases", {"alias": "cc", "provider": "codex"}).status_code == 201
     row.refresh_from_db()
     assert row.provider == "codex"

@@ -17,7 +17,7 @@ from billing_catalog.services.tiers import (
     update_override,
     update_thresholds,
 )
-from omniroute_admin.common.errors import NotFound
+from omniroute_admin.common.errors import Conflict, NotFound
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.billing_catalog.acting import ACTOR, NOW
 from tests.factories import BillingEntryFactory, ProviderAliasFactory, TierOverrideFactory
@@ -59,8 +59,12 @@ def test_every_bad_field_is_named_at_once(act: dict[str, Any]) -> None:
 
 def test_a_second_entry_for_the_same_pair_is_refused_in_words(act: dict[str, Any]) -> None:
     create_entry(values=entry_values(), **act)
-    with pytest.raises(ValidationError, match="has an entry already"):
+    with pytest.raises(Conflict, match="has an entry already") as caught:
         create_entry(values=entry_values(provider="CLAUDE"), **act)
+    assert [(error.pointer, error.code) for error in caught.value.errors] == [
+        ("/provider", "conflict"),
+        ("/auth_type", "conflict"),
+    ]
 
 
 def test_the_first_edit_of_a_shipped_row_makes_it_the_operators(act: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from billing_catalog.adapters.facts_file import read_facts
 from billing_catalog.adapters.price_list import ListedModel
 from billing_catalog.models import ModelPrice
-from billing_catalog.selectors.prices import overlapping_prices
+from billing_catalog.services.aliases import create_alias
 from billing_catalog.services.facts import load_facts
 from billing_catalog.services.price_lists import ListPrice
 from billing_catalog.services.price_sync import SyncReport, sync_prices
@@ -20,7 +20,7 @@ from billing_catalog.services.prices import create_price, end_price, update_pric
 from ladder.models import Connection
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.billing_catalog.acting import NOW
+from tests.billing_catalog.acting import NOW, overlapping_prices
 from tests.factories import ModelPriceFactory, PriceSourceFactory, ProviderAliasFactory
 
 pytestmark = pytest.mark.django_db
@@ -141,6 +141,58 @@ def test_a_list_price_that_an_operator_ended_stays_ended(act: dict[str, Any]) ->
     end_price(price=ModelPrice.objects.get(), **act)
     report = sync(lists(a=1), now=LATER)
     assert (report.left_ended, report.changes) == (1, ())
+
+
+def test_a_list_price_that_an_operator_corrected_and_ended_stays_ended(act: dict[str, Any]) -> None:
+    sync(lists(a=1), now=NOW - timedelta(days=1))
+    changed = update_price(
+        price=ModelPrice.objects.get(), changes={"input_usd_per_million": Decimal(0)}, **act | {"now": NOW}
+    )
+    end_price(price=changed, **act | {"now": LATER})
+    report = sync(lists(a=1), now=LATER + timedelta(days=1))
+    assert (report.left_ended, report.changes) == (1, ())
+
+
+def test_a_list_price_that_an_operators_own_replaced_and_that_was_ended_stays_ended(act: dict[str, Any]) -> None:
+    sync(lists(a=1), now=NOW - timedelta(days=1))
+    own = create_price(values={"provider": "openai", "model": "A", "input_usd_per_million": Decimal(5)}, **act)
+    end_price(price=ModelPrice.objects.get(model="a"), **act)
+    end_price(price=own, **act | {"now": LATER})
+    assert sync(lists(a=1), now=LATER + timedelta(days=1)).left_ended == 1
+
+
+def test_a_list_price_whose_planned_end_has_passed_stays_ended(act: dict[str, Any]) -> None:
+    sync(lists(a=1), now=NOW - timedelta(days=1))
+    update_price(price=ModelPrice.objects.get(), changes={"effective_to": LATER}, **act)
+    assert sync(lists(a=1), now=LATER).left_ended == 1
+
+
+def test_a_planned_end_that_was_taken_back_leaves_the_price_to_its_list(act: dict[str, Any]) -> None:
+    sync(lists(a=1), now=NOW - timedelta(days=1))
+    ended = update_price(price=ModelPrice.objects.get(), changes={"effective_to": LATER}, **act)
+    update_price(price=ended, changes={"effective_to": None}, **act)
+    sync(lists(b=1), now=LATER)
+    assert sync(lists(a=1, b=1), now=LATER + timedelta(days=1)).count("added") == 1
+
+
+def test_a_planned_price_that_was_taken_back_leaves_the_list_price_to_its_list(act: dict[str, Any]) -> None:
+    sync(lists(a=1), now=NOW - timedelta(days=1))
+    end_price(price=create_price(values={"provider": "openai", "model": "a", "effective_from": LATER}, **act), **act)
+    sync(lists(b=1), now=LATER)
+    assert sync(lists(a=1, b=1), now=LATER + timedelta(days=1)).count("added") == 1
+
+
+def test_a_price_of_an_operators_own_that_was_ended_makes_room_for_a_list(act: dict[str, Any]) -> None:
+    own = create_price(values={"provider": "openai", "model": "a", "input_usd_per_million": Decimal(5)}, **act)
+    end_price(price=own, **act | {"now": LATER})
+    assert sync(lists(a=1), now=LATER + timedelta(days=1)).count("added") == 1
+
+
+def test_a_price_that_was_ended_under_an_alias_stays_ended(act: dict[str, Any]) -> None:
+    names = {"provider": "oa", "model": "a"}
+    end_price(price=ModelPriceFactory(**names, source="litellm"), **act)
+    create_alias(values={"alias": "oa", "provider": "openai"}, **act)
+    assert sync(lists(a=1), now=LATER).left_ended == 1
 
 
 def test_an_end_or_a_later_row_that_an_operator_planned_stays(act: dict[str, Any]) -> None:

@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 
 from billing_catalog.errors import BadPricePeriod, PriceHasEnded
 from billing_catalog.models import LoadedFact, ModelPrice
-from billing_catalog.selectors.prices import overlapping_prices, prices_in_force
+from billing_catalog.selectors.prices import prices_in_force
 from billing_catalog.services.prices import create_price, end_price, update_price
-from omniroute_admin.common.errors import NotFound
+from omniroute_admin.common.errors import Conflict, NotFound
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.billing_catalog.acting import ACTOR, NOW
+from tests.billing_catalog.acting import ACTOR, NOW, overlapping_prices
 from tests.factories import ModelPriceFactory, ProviderAliasFactory
 from tests.factories_catalog import MADE_AT
 
@@ -65,10 +65,9 @@ def test_a_price_before_a_planned_one_ends_where_that_begins(act: dict[str, Any]
     ("changes", "pointer"),
     [
         ({"effective_from": MADE_AT + DAY}, "/effective_from"),
-        ({"effective_from": MADE_AT + 2 * DAY}, "/effective_from"),
         ({"effective_from": NOW, "effective_to": NOW + 2 * DAY}, "/effective_to"),
     ],
-    ids=["inside history", "at the start of another", "into a later one"],
+    ids=["inside history", "into a later one"],
 )
 def test_a_period_that_overlaps_is_refused_and_nothing_changes(
     changes: dict[str, Any], pointer: str, act: dict[str, Any]
@@ -81,6 +80,13 @@ def test_a_period_that_overlaps_is_refused_and_nothing_changes(
         create_price(values=values(**changes), **act)
     assert [error.pointer for error in caught.value.errors] == [pointer]
     assert periods() == before
+
+
+def test_a_second_price_of_one_start_is_in_conflict_with_the_first(act: dict[str, Any]) -> None:
+    first = ModelPriceFactory(model="gpt-5", effective_from=NOW + DAY)
+    with pytest.raises(Conflict, match=f"Price {first.pk} ") as caught:
+        create_price(values=values(effective_from=NOW + DAY), **act)
+    assert [error.pointer for error in caught.value.errors] == ["/provider", "/model", "/effective_from"]
 
 
 def test_prices_of_one_model_never_overlap_whatever_order_they_come_in(act: dict[str, Any]) -> None:

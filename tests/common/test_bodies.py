@@ -1,5 +1,6 @@
 """SPEC 4: a bad body names every bad field at once; fast decoding first, a slow full check only when it fails."""
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
@@ -268,3 +269,44 @@ def test_the_slow_check_finds_something_wherever_the_fast_one_does(body: dict[st
 def test_no_bytes_make_it_fail_otherwise(body: bytes) -> None:
     with pytest.raises((BadRequest, MalformedJson)):
         bodies.decode(body=body, decoder=DECODER)
+
+
+class Amounts(msgspec.Struct, forbid_unknown_fields=True):
+    name: str = ""
+    amount: Decimal | None = None
+    amounts: dict[str, Decimal] = {}
+
+
+AMOUNTS = msgspec.json.Decoder(Amounts)
+
+
+@pytest.mark.parametrize("number", ["1_0", " 10", "10 ", "٣", "１", "1\t", "\u00a05", "_1", "1e_1"])
+def test_a_number_in_a_text_is_written_in_plain_digits(number: str) -> None:
+    body = {"name": "1_0", "amount": number, "amounts": {"a": number, "b": "1"}}
+    for written in (msgspec.json.encode(body), json.dumps(body).encode()):
+        assert set(refused(written, AMOUNTS)) == {"/amount", "/amounts/a"}
+
+
+def test_texts_that_are_no_numbers_may_hold_what_numbers_may_not() -> None:
+    body = {"name": " 1_0 ", "amount": "-1.5e2", "amounts": {" 1 ": "+1", "b": 0.5}}
+    value = bodies.decode(body=json.dumps(body).encode(), decoder=AMOUNTS)
+    assert (value.name, value.amount, value.amounts) == (" 1_0 ", Decimal(-150), {" 1 ": 1, "b": Decimal("0.5")})
+
+
+def test_a_refusal_speaks_of_json_and_not_of_pythons_types() -> None:
+    body = b'{"name": 1, "amount": [], "amounts": {"a": {}, "b": true}}'
+    with pytest.raises(BadRequest) as caught:
+        bodies.decode(body=body, decoder=AMOUNTS)
+    assert {error.pointer: error.detail for error in caught.value.errors} == {
+        "/name": "Expected text, got whole number",
+        "/amount": "Expected number or null, got list",
+        "/amounts/a": "Expected number, got object",
+        "/amounts/b": "Expected number, got true or false",
+    }
+
+
+def test_checks_of_names_run_on_the_fast_way_and_on_the_slow_one() -> None:
+    key = Annotated[str, bodies.check_meta(lambda text: None if text else "Not blank")]
+    decoder = msgspec.json.Decoder(dict[key, int])  # type: ignore[valid-type]
+    assert set(refused(b'{"": 1, "a": 2}', decoder)) == {"/"}
+    assert set(refused(b'{"": 1, "a": "x"}', decoder)) == {"/", "/a"}

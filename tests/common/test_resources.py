@@ -186,7 +186,8 @@ def test_what_a_services_check_finds_has_its_pointer_too(api: Client) -> None:
     body = {"connection_id": "c 1", "provider": "cla ude"}
     assert set(pointers(send(api, "post", "/api/v1/connections", body))) == {"/connection_id", "/provider"}
     assert pointers(send(api, "post", "/api/v1/connections", {"connection_id": "c1", "provider": "CLAUDE"})) == {
-        "": "invalid"
+        "/provider": "invalid",
+        "/connection_id": "invalid",
     }
     assert Connection.objects.count() == 1
 

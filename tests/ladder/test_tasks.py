@@ -9,7 +9,7 @@ from django.conf import settings
 from billing_catalog.models import ModelPrice
 from billing_catalog.tasks import sync_prices
 from ladder.models import RungFlip, RungSample, TimelineCursor
-from ladder.tasks import note_flips, sample_occupancy, thin_timeline
+from ladder.tasks import close_budget_windows, expire_holds, note_flips, sample_occupancy, thin_timeline
 from omniroute_admin.celery import app
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import BillingEntryFactory, ModelPriceFactory, QuotaWindowFactory, RungSampleFactory
@@ -20,7 +20,8 @@ def test_every_task_on_the_schedule_is_one_that_the_worker_knows():
     app.loader.import_default_modules()
     wanted = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     assert wanted - app.tasks.keys() == set()
-    assert {note_flips.name, sample_occupancy.name, thin_timeline.name, sync_prices.name} <= wanted
+    own = {note_flips, sample_occupancy, thin_timeline, expire_holds, close_budget_windows, sync_prices}
+    assert {task.name for task in own} <= wanted
 
 
 @pytest.mark.django_db
@@ -36,6 +37,8 @@ def test_the_timelines_tasks_can_be_delivered_twice():
             note_flips.delay()
             sample_occupancy.delay()
             thin_timeline.delay()
+            expire_holds.delay()
+            close_budget_windows.delay()
     assert (RungFlip.objects.count(), RungSample.objects.count(), TimelineCursor.objects.get().version) == (1, 5, 2)
 
 

@@ -88,3 +88,17 @@ def test_the_content_policy_allows_nothing_inline_and_nothing_foreign(client: Cl
     assert directives["frame-ancestors"] == directives["object-src"] == ["'none'"]
     assert "unsafe" not in policy
     assert "http" not in policy
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("host", ["10.0.0.7:8080", "elsewhere.example", "a b", ""])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_health_check_may_ask_under_any_host_name(
+    client: Client, caplog: pytest.LogCaptureFixture, path: str, host: str
+) -> None:
+    """A load balancer knows the address of a process and not its name; pages stay bound to the names allowed."""
+    answer = client.get(path, headers={"host": host})
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert caplog.records == []
+    assert client.get("/login", headers={"host": "elsewhere.example"}).status_code == 400

@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'API key',
                 'ordering': ['-created_at', '-id'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='key_has_name'), models.CheckConstraint(condition=models.Q(('secret_hash', ''), _negated=True), name='key_has_hash')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='key_has_name', violation_error_code='key_has_name', violation_error_message='Give the key a name.'), models.CheckConstraint(condition=models.Q(('secret_hash', ''), _negated=True), name='key_has_hash', violation_error_code='key_has_hash', violation_error_message='A key is kept as a hash.')],
             },
         ),
         migrations.CreateModel(
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('value', models.BigIntegerField(default=1)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='revision_is_one_row')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='revision_is_one_row', violation_error_code='revision_is_one_row', violation_error_message='There is one revision.')],
             },
         ),
     ]

@@ -69,7 +69,31 @@ def test_every_bad_field_is_named_at_once_spec_4(router):
 
 def test_a_second_connection_of_an_id_is_in_conflict_spec_1(router):
     ConnectionFactory(connection_id="c1")
-    assert router.post(ADDRESS, {"connection_id": "c1", "provider": "codex"}).status_code == 409
+    response = router.post(ADDRESS, {"connection_id": "c1", "provider": "codex"})
+    assert (pointers(response, 409), response.json()["code"]) == ({"/connection_id"}, "conflict")
+
+
+def test_a_second_noauth_of_a_provider_is_in_conflict_over_both_names_spec_1(router):
+    ConnectionFactory(noauth=True, provider="groq")
+    response = router.post(ADDRESS, {"connection_id": "noauth", "provider": "groq"})
+    assert pointers(response, 409) == {"/connection_id", "/provider"}
+
+
+@pytest.mark.parametrize("connection_id", [" c2 ", "c2\n", "\tc2", " "])
+def test_an_id_is_not_trimmed_into_another_one_spec_1(router, connection_id):
+    assert pointers(router.post(ADDRESS, {"connection_id": connection_id, "provider": " Claude "})) == {
+        "/connection_id"
+    }
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0663", " 10 ", ""])
+def test_a_cutoff_is_a_number_in_plain_decimal_notation_spec_4(router, number):
+    window = QuotaWindowFactory(connection=ConnectionFactory(connection_id="c1"), window="5h")
+    response = router.send("patch", f"{ONE}/windows/5h", {"exit_cutoff_percent": number})
+    assert pointers(response) == {"/exit_cutoff_percent"}
+    window.refresh_from_db()
+    assert window.exit_cutoff_percent is None
 
 
 def test_patch_changes_what_is_given_and_keeps_the_reason_in_the_history(router):
@@ -131,6 +155,18 @@ def test_noauth_is_named_with_its_provider_spec_1(router):
     assert router.get(f"{ADDRESS}/noauth?provider=claude").status_code == 404
 
 
+def test_marking_makes_a_keyless_path_known_as_telemetry_does_spec_1(router):
+    address = f"{ADDRESS}/noauth/mark-exhausted"
+    (marked,) = router.post(f"{address}?provider=Groq", {"reason": "dry"}).json()["windows"]
+    assert (marked["window"], marked["status"]) == ("by hand", "exhausted")
+    row = Connection.objects.get()
+    assert (row.provider, row.is_implied) == ("groq", True)
+    assert router.post(f"{address}?provider=pol", {"window": "5h"}).status_code == 404
+    assert router.post(f"{ADDRESS}/nobody/mark-exhausted?provider=groq", {}).status_code == 404
+    assert pointers(router.post(f"{address}?provider=a b", {})) == {"/provider"}
+    assert Connection.objects.count() == 1
+
+
 def test_another_providers_name_beside_a_known_id_finds_nothing(router):
     ConnectionFactory(connection_id="c1", provider="claude")
     assert router.get(f"{ONE}?provider=codex").status_code == 404
@@ -150,6 +186,60 @@ def test_the_list_is_paged_filtered_and_ordered_by_its_fields_spec_4(router):
     assert (page["count"], [row["connection_id"] for row in page["results"]]) == (2, ["c2"])
     assert page["next"] is not None
     assert router.get(f"{ADDRESS}?colour=red").status_code == 400
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch"])
+def test_an_empty_body_is_no_json_and_changes_nothing_spec_4(router, method):
+    ConnectionFactory(connection_id="c1", label="mine")
+    for body in ("", " \n"):
+        response = router.send(method, ADDRESS if method == "post" else ONE, body)
+        assert (response.status_code, response.json()["code"]) == (400, "malformed_json")
+    assert Connection.objects.get().label == "mine"
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "name"),
+    [
+        ("get", f"{ADDRESS}?is_enabled=maybe", "is_enabled"),
+        ("get", f"{ADDRESS}?is_enabled=", "is_enabled"),
+        ("get", f"{ADDRESS}?auth_type__isnull=2", "auth_type__isnull"),
+        ("get", f"{ADDRESS}?label=a&label=b", "label"),
+        ("get", f"{ADDRESS}?format=xml", "format"),
+        ("get", f"{ONE}/windows?is_muted=maybe", "is_muted"),
+        ("get", f"{ONE}?foo=1", "foo"),
+        ("get", f"{ONE}?provider=", "provider"),
+        ("get", f"{ONE}/windows/5h?foo=1", "foo"),
+        ("get", f"{ONE}/explain?foo=1", "foo"),
+        ("get", f"{ONE}/explain?page=0", "page"),
+        ("get", f"{ADDRESS}/noauth/explain", "provider"),
+        ("post", f"{ADDRESS}?foo=1", "foo"),
+        ("patch", f"{ONE}?reason=mine", "reason"),
+        ("delete", f"{ONE}?foo=1", "foo"),
+        ("delete", f"{ONE}/cooldown?foo=1", "foo"),
+        ("get", "/api/v1/settings?foo=1", "foo"),
+        ("patch", "/api/v1/settings?foo=1", "foo"),
+        ("put", "/api/v1/settings/omniroute.json?foo=1", "foo"),
+        ("post", "/api/v1/telemetry/readings?foo=1", "foo"),
+        ("post", "/api/v1/evaluate?foo=1", "foo"),
+        ("get", "/v1/models?pairs=perhaps", "pairs"),
+        ("get", "/api/v1/occupancy?foo=1", "foo"),
+        ("get", "/api/v1/catalog/prices/1?foo=1", "foo"),
+    ],
+)
+def test_a_bad_parameter_is_refused_in_one_style_everywhere_spec_4(router, method, address, name):
+    ConnectionFactory(connection_id="c1")
+    response = router.get(address) if method == "get" else router.send(method, address, {})
+    assert pointers(response) == {f"/{name}"}
+    assert response.json()["code"] == "invalid_query"
+    assert Connection.objects.live().count() == 1
+
+
+def test_the_words_for_true_and_false_filter(router):
+    for number in range(3):
+        ConnectionFactory(connection_id=f"c{number}", is_enabled=number != 1)
+    counts = [router.get(f"{ADDRESS}?is_enabled={word}").json()["count"] for word in ("True", "1", "false", "0")]
+    assert counts == [2, 2, 1, 1]
+    assert router.get(f"{ADDRESS}?overage_override__isnull=true").json()["count"] == 3
 
 
 def test_each_method_needs_its_scope_spec_4(db):
@@ -259,7 +349,10 @@ def test_marking_exhausted_is_one_call_with_or_without_a_body_q2(router, window)
     ]
     assert QuotaWindow.history.latest("history_id").history_change_reason == "seen"
     assert router.post(address, "").status_code == 200
-    assert pointers(router.post(address, {"window": "", "colour": 1})) == {"/colour"}
-    assert pointers(router.post(address, {"window": ""})) == {"/window"}
+    bad = {"window": "", "colour": 1, "reset_at": "x"}
+    assert pointers(router.post(address, bad)) == {f"/{name}" for name in bad}
+    unknown = router.post(address, {"window": "weekly"})
+    assert (unknown.status_code, unknown.json()["windows"]) == (404, ["session (5h)/a"])
+    assert pointers(router.post(f"{address}?colour=red", {})) == {"/colour"}
     assert router.post(f"{ADDRESS}/nobody/mark-exhausted", {}).status_code == 404
     assert make_router("connections:read").post(address, {}).status_code == 403

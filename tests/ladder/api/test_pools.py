@@ -119,6 +119,7 @@ def test_an_unchanged_pool_is_304_until_something_changes(router: Router) -> Non
     with time_machine.travel(NOW + timedelta(seconds=1), tick=False):
         again = router.get("/api/v1/pools/auto/thrifty", **{"If-None-Match": first["ETag"]})
         assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+        assert "Content-Type" not in again
         assert again["X-Ladder-Revision"] == first["X-Ladder-Revision"] == first.json()["revision"]
         assert first["ETag"].startswith('W/"')
         assert first["Cache-Control"] == "private, no-cache"
@@ -247,7 +248,19 @@ EVALUATE_ERRORS: list[tuple[dict[str, Any], set[str]]] = [
     ({"now": "yesterday", "rung_spend_usd": {"cheap": "x"}}, {"/now", "/rung_spend_usd/cheap"}),
     ({"now": "2026-08-22T12:00:00"}, {"/now"}),
     ({"now": "9999-12-31T23:59:59Z"}, {"/now"}),
-    ({"tiers": {"claude/big": "dear", "nomodel": "free"}}, {"/tiers/claude~1big"}),
+    ({"tiers": {"openrouter/m": "medium", "nomodel": "cheap", "": "cheap", " /m": "free"}},
+     {"/tiers/openrouter~1m", "/tiers/nomodel", "/tiers/", "/tiers/ ~1m"}),
+    ({"capabilities": {"a/b": [1], "nomodel": ["vision"], "p/": "vision"}},
+     {"/capabilities/a~1b/0", "/capabilities/nomodel", "/capabilities/p~1"}),
+    ({"capabilities": {"nomodel": ["vision"]}}, {"/capabilities/nomodel"}),
+    ({"connections": [{"connection_id": "-a", "provider": 3, "auth_type": "a b"}],
+      "breakers": [{"provider": "a b", "open_until": "9999-12-31T00:00:00Z"}],
+      "cooldowns": [{"connection_id": "-a", "effective_until": "soon"}]},
+     {"/connections/0/connection_id", "/connections/0/provider", "/connections/0/auth_type", "/breakers/0/provider",
+      "/breakers/0/open_until", "/cooldowns/0/connection_id", "/cooldowns/0/effective_until"}),
+    ({"settings": {"rung_budget_usd": {"cheap": "1_0", "premium": "٣"}, "exit_cutoff_percent": " 1"}},
+     {"/settings/rung_budget_usd/cheap", "/settings/rung_budget_usd/premium", "/settings/exit_cutoff_percent"}),
+    ({"rung_spend_usd": {"cheap": " 10 ", "premium": "1\t"}}, {"/rung_spend_usd/cheap", "/rung_spend_usd/premium"}),
     ({"quota": [{"connection_id": "noauth", "observed_at": "2026-08-22T12:00:00Z"}]}, {"/quota/0/provider"}),
     ({"quota": [
         {"connection_id": "a", "observed_at": "2026-08-22T12:00:00Z", "remaining_percent": 5, "unlimited": True}
@@ -289,13 +302,43 @@ def test_5000_candidates_are_taken_and_5001_are_too_many(router: Router) -> None
 
 
 @pytest.mark.django_db
+def test_a_call_judges_50000_pairs_at_most(router: Router) -> None:
+    ids = [f"c{number}" for number in range(5000)]
+    candidates = [{**CANDIDATE, "allowed_connection_ids": ids}] * 10
+    one_more = [*candidates, {**CANDIDATE, "connection_id": "c1"}]
+    for path, rest in (("/api/v1/pools/auto/thrifty", {}), ("/api/v1/evaluate", {"id": "auto/thrifty"})):
+        response = router.post(path, {"candidates": one_more, **rest})
+        assert (response.status_code, response.json()["code"]) == (413, "too_large")
+        assert "50000" in response.json()["detail"]
+        assert [error["pointer"] for error in response.json()["errors"]] == ["/candidates"]
+    assert router.post("/api/v1/pools/auto/thrifty", {"candidates": candidates}).status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_connection_has_64_windows_at_most_in_evaluate(router: Router) -> None:
+    windows = [
+        {"connection_id": name, "window": f"w{number}", "observed_at": "2026-08-22T12:00:00Z"}
+        for name in ("a", "b")
+        for number in range(64)
+    ]
+    body = {"id": "auto/thrifty", "quota": windows}
+    assert router.post("/api/v1/evaluate", body).status_code == 200
+    response = router.post("/api/v1/evaluate", {**body, "quota": [*windows, {**windows[0], "window": "more"}]})
+    assert response.status_code == 400
+    assert [(error["pointer"], error["code"]) for error in response.json()["errors"]] == [
+        ("/quota/128", "too_many_windows")
+    ]
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "query", ["explain=perhaps", "lowest_rung_only=2", "mixed_rungs=x", "explian=true", "explain=true&explain=true"]
 )
 def test_bad_query_parameters_are_400(router: Router, query: str) -> None:
     response = router.get(f"/api/v1/pools/auto/thrifty?{query}")
     assert response.status_code == 400
-    assert response.json()["errors"][0]["pointer"] == "?" + query.partition("=")[0]
+    assert response.json()["code"] == "invalid_query"
+    assert response.json()["errors"][0]["pointer"] == "/" + query.partition("=")[0]
 
 
 @pytest.mark.django_db
@@ -373,3 +416,23 @@ def test_hard_stop_without_a_reason_does_not_outlive_the_catalogue_that_said_so(
     assert router.get("/api/v1/pools/auto/subscription").json()["excluded_counts"]["overage_not_hard_stop"] == 1
     Connection.objects.filter(connection_id="plan").update(overage_override_reason="extra usage is off, see invoice")
     assert len(router.get("/api/v1/pools/auto/subscription").json()["candidates"]) == 1
+
+
+@pytest.mark.usefixtures("fleet")
+@time_machine.travel(NOW, tick=False)
+def test_explain_gives_the_reason_of_an_override_in_force_before_that_of_the_catalogue_b4(router: Router) -> None:
+    """An override without a written reason leaves the catalogue's word standing."""
+    BillingEntry.objects.filter(provider="claude").update(reason="the plan's page")
+
+    def reason() -> str:
+        told: str = router.get("/api/v1/connections/plan/explain").json()["billing"]["reason"]
+        return told
+
+    assert reason() == "the plan's page"
+    address = "/api/v1/connections/plan"
+    router.send("patch", address, {"overage_override": "meters-to-paid"})
+    assert reason() == "the plan's page"
+    router.send("patch", address, {"overage_override_reason": "pay-as-you-go is on"})
+    assert reason() == "pay-as-you-go is on"
+    router.send("patch", address, {"overage_override": None})
+    assert reason() == "the plan's page"

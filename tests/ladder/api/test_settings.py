@@ -102,7 +102,9 @@ def test_what_is_no_json_is_told_apart(router, body):
     assert (response.status_code, response.json()["code"]) == (400, "malformed_json")
 
 
-@pytest.mark.parametrize("zone", ["", "utc ", "../UTC", "/etc/localtime", "UTC\x00", "+02:00", None])
+@pytest.mark.parametrize(
+    "zone", ["localtime", "Factory", "posixrules", "", "utc ", "../UTC", "/etc/localtime", "UTC\x00", "+02:00", None]
+)
 def test_an_unknown_zone_is_refused(router, zone):
     assert pointers(patch(router, {"rung_budgets": {"cheap": {"zone": zone}}})) == {"/rung_budgets/cheap/zone"}
 
@@ -170,15 +172,24 @@ def test_omniroutes_own_words_come_in_and_go_out_again_spec_2(router):
     assert RungBudget.objects.get(rung="premium").amount_usd == 0
 
 
-def test_a_rung_that_omniroute_names_no_budget_for_has_none_and_the_rest_stays(router):
+def test_what_omniroutes_form_does_not_name_stays_as_it_is_stored(router):
     patch(router, {"exit_cutoff_percent": 9, "rung_budgets": {"premium": {"amount_usd": 7, "zone": "Asia/Tokyo"}}})
     router.send("put", OMNIROUTE, {"subscriptionLadder": {"reentryMinRemainingPercent": 12}})
     assert router.get(ADDRESS).json()["rung_budgets"]["premium"]["amount_usd"] == "7.00"
     router.send("put", OMNIROUTE, {"subscriptionLadder": {"rungBudgetUsd": {"cheap": 1}}})
     settings = router.get(ADDRESS).json()
     assert (settings["exit_cutoff_percent"], settings["reentry_min_remaining_percent"]) == (9, 12)
-    assert settings["rung_budgets"]["premium"] == FRESH["rung_budgets"]["premium"] | {"zone": "Asia/Tokyo"}
+    assert settings["rung_budgets"]["premium"]["amount_usd"] == "7.00"
     assert settings["rung_budgets"]["cheap"]["amount_usd"] == "1.00"
+
+
+def test_a_rung_that_is_off_stays_off_while_the_other_one_loses_its_limit_m1(router):
+    patch(router, {"rung_budgets": {"cheap": {"amount_usd": 5}, "premium": {"amount_usd": 0}}})
+    form = {"subscriptionLadder": {"rungBudgetUsd": {"cheap": None}}, "reason": " no limit on cheap "}
+    response = router.send("put", OMNIROUTE, form)
+    assert response.json()["subscriptionLadder"]["rungBudgetUsd"] == {"cheap": None, "premium": 0}
+    acts = RungBudget.history.filter(rung="cheap").order_by("history_id")
+    assert acts.last().history_change_reason == "no limit on cheap"
 
 
 def test_settings_that_omniroute_could_not_have_written_are_refused_by_name(router):

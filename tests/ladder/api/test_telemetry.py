@@ -77,6 +77,25 @@ def test_each_bad_item_is_told_by_index_and_the_good_ones_stand_spec_4(router):
     assert QuotaWindow.objects.count() == 2
 
 
+def test_a_rejection_speaks_of_json_and_of_the_real_reason(router):
+    answer = told(
+        router,
+        "not an object",
+        item(window=4, unlimited="yes"),
+        item(reset_at=1_515_709_728_000_000),
+        item(reset_at="soon"),
+        item(provider=""),
+    )
+    details = [one["detail"] for one in answer["rejected"]]
+    assert details == [
+        "Expected object, got text",
+        "window: Expected text, got whole number; unlimited: Expected true or false or null, got text",
+        "reset_at: too far in the future to be meant",
+        "reset_at: give an ISO instant with a zone, or epoch seconds or milliseconds",
+        "provider: give a provider's id, or leave it out",
+    ]
+
+
 def test_an_unreadable_item_still_names_its_window_in_a_complete_list_spec_4(router):
     told(router, item(), item(window="weekly"))
     bad = item(window="weekly", remaining_percent={}, colour="red", observed_at="2026-08-22T11:59:40Z")

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ladder.core.values import Combine, ReadingStatus
 from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow
 from ladder.services.reading_items import UnreadableItem, reading_item
-from ladder.services.readings import record_readings
+from ladder.services.reading_store import MOST_WINDOWS
+from ladder.services.readings import BY_HAND, record_readings
+from ladder.services.windows import mark_exhausted
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.revision import deciding_write
 from tests.factories import ConnectionFactory, CooldownFactory, ProviderAliasFactory, QuotaWindowFactory
@@ -169,12 +171,61 @@ def test_the_keyless_path_is_always_known_but_its_row_is_in_no_stored_pool_spec_
     assert connection.history.get().history_actor == REPORTER.name
 
 
-@pytest.mark.parametrize("provider", ["", "a b", "x" * 129, "a\x00"])
-def test_what_can_be_no_provider_has_no_keyless_path(provider):
-    assert [one.code for one in record(reading("noauth", percent=7, provider=provider)).rejected] == [
-        "unknown_connection"
-    ]
+@pytest.mark.parametrize(
+    ("provider", "code"),
+    [(" ", "provider_required"), *((bad, "unknown_connection") for bad in ("a b", "x" * 129, "a\x00"))],
+)
+def test_what_can_be_no_provider_has_no_keyless_path(provider, code):
+    assert [one.code for one in record(reading("noauth", percent=7, provider=provider)).rejected] == [code]
     assert not Connection.objects.exists()
+
+
+def test_a_blank_provider_is_told_as_what_it_is(connection):
+    (rejected,) = record(reading(percent=7, provider=" ")).rejected
+    assert (rejected.code, rejected.detail) == ("invalid_item", "provider: give a provider's id, or leave it out")
+
+
+def test_noauth_in_complete_for_is_that_of_the_one_provider_that_the_readings_name_spec_4():
+    ProviderAliasFactory(alias="pol", provider="pollinations")
+    both = [reading("noauth", window, 7, provider="pollinations") for window in ("5h", "weekly")]
+    record(*both)
+    again = reading("noauth", "5h", 7, at=1, provider="Pol")
+    assert record(again, complete_for=["noauth"]).rejected == ()
+    assert not current("weekly", "noauth").is_reported
+    other = reading("noauth", "5h", 7, provider="groq")
+    for body in ([again, other], []):
+        (rejected,) = record(*body, complete_for=["noauth"]).rejected
+        assert (rejected.index, rejected.code) == (len(body), "provider_required")
+        assert "exactly one provider" in rejected.detail
+
+
+def test_a_window_marked_by_hand_ends_with_any_newer_reading_of_its_connection_q6(connection):
+    def mark(seconds):
+        (row,) = mark_exhausted(
+            connection=connection, window=None, reset_at=None, actor=REPORTER, reason="", now=NOW + seconds * SECOND
+        )
+        return row
+
+    assert (mark(0).window, current(BY_HAND).is_reported) == (BY_HAND, True)
+    record(reading(percent=50, at=-1), reading(connection_id="stranger", percent=50, at=5))
+    record(reading(window="weekly", percent=50, at=0))
+    assert current(BY_HAND).is_reported
+    record(reading(percent=50, at=1))
+    assert not current(BY_HAND).is_reported
+    QuotaWindow.objects.exclude(window=BY_HAND).update(is_muted=True)
+    mark(1)
+    assert current(BY_HAND).is_reported
+    record(reading(percent=50, at=2))
+    assert not current(BY_HAND).is_reported
+
+
+def test_a_65th_window_of_a_connection_is_rejected_until_another_is_no_longer_reported(connection):
+    record(*(reading(window=f"w{number}", percent=50) for number in range(MOST_WINDOWS)))
+    answer = record(reading(window="more", percent=50), reading(window="w0", percent=40, at=1))
+    assert [(one.index, one.code) for one in answer.rejected] == [(0, "too_many_windows")]
+    assert (counts(answer), QuotaWindow.objects.count()) == ((1, 0, 0, 1), MOST_WINDOWS)
+    record(reading(window="w0", percent=40, at=2), complete_for=["c1"])
+    assert counts(record(reading(window="more", percent=50, at=2))) == (1, 0, 0, 0)
 
 
 def test_a_rejected_item_makes_no_keyless_path():

@@ -11,7 +11,7 @@ from ladder.models import QuotaWindow
 from ladder.services.reading_items import reading_item
 from ladder.services.readings import record_readings
 from ladder.services.windows import mark_exhausted, update_window
-from omniroute_admin.common.errors import BadRequest
+from omniroute_admin.common.errors import BadRequest, NotFound
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import ConnectionFactory, QuotaWindowFactory
 from tests.factories_ladder import NOW, OPERATOR
@@ -101,8 +101,6 @@ def test_a_reading_of_the_next_minute_does_not_hide_the_operators_word_spec_6():
 @pytest.mark.parametrize(
     ("fields", "pointer"),
     [
-        ({"window": " "}, "/window"),
-        ({"window": "x" * 101}, "/window"),
         ({"reset_at": NOW}, "/reset_at"),
         ({"reset_at": NOW.replace(year=9500)}, "/reset_at"),
     ],
@@ -113,3 +111,15 @@ def test_a_mark_that_makes_no_sense_is_refused_by_name_and_leaves_nothing(fields
         mark(connection, **fields)
     assert [error.pointer for error in refused.value.errors] == [pointer]
     assert not QuotaWindow.objects.exists()
+
+
+def test_a_window_that_is_not_there_is_not_made_and_those_that_are_there_are_named():
+    connection = ConnectionFactory()
+    with pytest.raises(NotFound, match="no windows yet"):
+        mark(connection, "5h")
+    for name in ("weekly", "5h"):
+        QuotaWindowFactory(connection=connection, window=name)
+    with pytest.raises(NotFound, match="5h, weekly") as refused:
+        mark(connection, "wekly")
+    assert refused.value.extra == {"windows": ["5h", "weekly"]}
+    assert QuotaWindow.objects.count() == 2

@@ -28,7 +28,9 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
 from tests.browser.fleet import Window, make_catalogue, make_connection, make_fleet
-from tests.factories import CooldownFactory, ModelPriceFactory
+from tests.factories import CooldownFactory, ModelPriceFactory, SpendHoldFactory
+from tests.factories_ladder import NOW
+from tests.ladder.services.booking import event, make_ladder, record, set_budget
 
 pytestmark = pytest.mark.django_db
 MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
@@ -406,3 +408,30 @@ def test_every_failure_has_a_page_in_the_same_look(operator: Client, rf: Request
         assert answer.status_code == status
         assert "css/console.css" in html
         assert '<h1 id="h-problem">' in html
+
+
+def test_spend_that_moves_no_decision_is_shown_by_the_next_poll_spec_3(operator: Client) -> None:
+    """What screens show beyond decisions has a token of its own."""
+    with time_machine.travel(NOW, tick=False):
+        make_ladder()
+        set_budget(amount="5.00")
+        token = token_in(operator.get("/").content.decode())
+        assert operator.get("/live/ladder", {"v": token}).status_code == 204
+        record(event(cost="1.20"), now=NOW)
+        answer = operator.get("/live/ladder", {"v": token})
+        assert answer.status_code == 200
+        html = answer.content.decode()
+        assert "$3.80 of $5.00 left" in re.sub(r"<[^>]*>", "", html)
+        assert operator.get("/live/ladder", {"v": token_in(html)}).status_code == 204
+
+
+def test_a_picture_ends_when_a_hold_does_m2(operator: Client) -> None:
+    with time_machine.travel(NOW, tick=False) as moment:
+        make_ladder()
+        set_budget(amount="5.00")
+        SpendHoldFactory(expires_at=NOW + timedelta(seconds=30))
+        token = token_in(operator.get("/").content.decode())
+        moment.shift(29)
+        assert operator.get("/live/ladder", {"v": token}).status_code == 204
+        moment.shift(1)
+        assert operator.get("/live/ladder", {"v": token}).status_code == 200
