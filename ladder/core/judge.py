@@ -9,7 +9,7 @@ from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.values import Billing, Overage, Tier, Verdict
 from ladder.core.cooldown import Resting, acting_cooldown
 from ladder.core.instants import NEVER, settle
-from ladder.core.money import is_off
+from ladder.core.money import Span, is_off
 from ladder.core.quota import barred_windows, counting_windows, is_barred, judge_windows, quota_instants
 from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import PAID_RUNGS, Budget, Connection, Grouping, LadderSettings, QuotaVerdict, Rung, Window
@@ -47,7 +47,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     settings: LadderSettings
     breakers: Mapping[str, datetime]
     budgets: Mapping[Rung, Budget]
-    closed_until: Mapping[Rung, datetime]
+    closed_spans: Mapping[Rung, tuple[Span, ...]]
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
 
 
 class _Facing(msgspec.Struct, frozen=True):
-    """What may keep a pair out for now, at an instant and after it: by itself nothing is added, it only ends."""
+    """What may keep a pair out for now, at an instant and after it."""
 
     open_until: datetime | None
     resting: Resting | None
@@ -104,7 +104,7 @@ class _Facing(msgspec.Struct, frozen=True):
     must_be_verified: bool
     windows: tuple[Window, ...]
     settings: LadderSettings
-    closed_until: datetime | None
+    closed_spans: tuple[Span, ...]
 
 
 def _facing(account: Account, under: Circumstances, rung: Rung, now: datetime) -> _Facing:
@@ -117,7 +117,7 @@ def _facing(account: Account, under: Circumstances, rung: Rung, now: datetime) -
         must_be_verified=asks_quota and _must_be_verified(under.grouping, rung),
         windows=counting_windows(windows=one.windows, model=under.model) if asks_quota else (),
         settings=under.settings,
-        closed_until=under.closed_until.get(rung) if rung in PAID_RUNGS else None,
+        closed_spans=under.closed_spans.get(rung, ()) if rung in PAID_RUNGS else (),
     )
 
 
@@ -180,8 +180,9 @@ def _for_now(facing: _Facing, at: datetime) -> Iterator[Reason]:
     if resting is not None and (resting.until is None or resting.until > at):
         yield Reason(Code.COOLDOWN, None, resting.until, resting)
     yield from _by_quota(facing, at)
-    if facing.closed_until is not None and facing.closed_until > at:
-        yield Reason(Code.BUDGET_SPENT, None, None if facing.closed_until == NEVER else facing.closed_until)
+    for start, end in facing.closed_spans:
+        if start <= at < end:
+            yield Reason(Code.BUDGET_SPENT, None, None if end == NEVER else end)
 
 
 def _by_quota(facing: _Facing, at: datetime) -> Iterator[Reason]:
@@ -221,7 +222,7 @@ def _instants(facing: _Facing, now: datetime) -> list[datetime]:
     out now matter, and while one does, the others do not show.
     """
     resting_until = facing.resting.until if facing.resting is not None else None
-    ends = [facing.open_until, resting_until, facing.closed_until]
+    ends = [facing.open_until, resting_until, *(instant for span in facing.closed_spans for instant in span)]
     windows = facing.windows
     if not facing.must_be_verified or is_barred(windows=windows, settings=facing.settings, now=now):
         windows = barred_windows(windows=windows, settings=facing.settings, now=now)

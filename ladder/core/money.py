@@ -16,6 +16,10 @@ MILLION = Decimal(1_000_000)
 _WEEKDAYS = list(Weekday)
 
 
+Span = tuple[datetime, datetime]
+"""A stretch of time, [start, end)."""
+
+
 class BudgetWindow(msgspec.Struct, frozen=True):
     """One window of a budget, [start, end); `counted_from` is later than the start after a reset (M9)."""
 
@@ -79,35 +83,32 @@ def money_instants(budget: Budget) -> list[datetime]:
     return ends if budget.window_end is None else [*ends, budget.window_end]
 
 
-def reopens_at(*, budget: Budget, now: datetime) -> datetime | None:
-    """Return the first later instant at which a closed rung is open again, or None where none is known (M2).
+def closed_spans(*, budget: Budget, now: datetime) -> tuple[Span, ...]:
+    """Return when a rung is closed, from `now` on and by itself, as [start, end); an end of NEVER is not known (M2).
 
-    Holds only end and the spend of the next window starts from zero, so a rung that opens by itself stays open.
+    Holds end, and the spend of the next window starts from zero: that opens a rung, or closes one whose refunds made
+    room for holds that outlast the window.
     """
+    if budget.amount_usd is None or budget.spent_usd is None:
+        return ()
     held = held_usd(budget=budget, at=now)
     ends = [(hold.expires_at, hold.amount_usd) for hold in budget.holds]
     if budget.window_end is not None:
         ends.append((budget.window_end, Decimal(0)))
+    spans: list[Span] = []
+    since = now if _spent(budget, now) + held >= budget.amount_usd else None
     for instant, amount in sorted(end for end in ends if end[0] > now):
         held -= amount
-        if _spent(budget, instant) + held < (budget.amount_usd or 0):
-            return instant
-    return None
+        is_closed = _spent(budget, instant) + held >= budget.amount_usd
+        if since is not None and not is_closed:
+            spans.append((since, instant))
+        since = (since or instant) if is_closed else None
+    return tuple(spans) if since is None else (*spans, (since, NEVER))
 
 
-def closed_until(*, budget: Budget, now: datetime) -> datetime | None:
-    """Return until when a rung is closed (M2): NEVER where no end is known, None where it is open."""
-    return (reopens_at(budget=budget, now=now) or NEVER) if is_spent(budget=budget, at=now) else None
-
-
-def gate(*, budget: Budget, now: datetime) -> tuple[bool, datetime | None]:
-    """Return all that a decision takes from spend and holds: whether the rung is closed now, and until when.
-
-    By themselves holds only end: a rung that is open stays open until something new happens, and one that is closed
-    opens at that instant.
-    """
-    closed = is_spent(budget=budget, at=now)
-    return closed, reopens_at(budget=budget, now=now) if closed else None
+def reopens_at(*, budget: Budget, now: datetime) -> datetime | None:
+    """Return the first later instant at which a closed rung is open again, or None where none is known (M2)."""
+    return next((end for start, end in closed_spans(budget=budget, now=now) if start == now and end < NEVER), None)
 
 
 def left_usd(*, budget: Budget, at: datetime) -> Decimal | None:

@@ -17,7 +17,7 @@ from billing_catalog.core.tiers import classify_tier, current_price, index_tiers
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
-from ladder.core.money import closed_until
+from ladder.core.money import Span, closed_spans
 from ladder.core.reasons import Code
 from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
 from omniroute_admin.common.core.names import NOAUTH
@@ -123,7 +123,7 @@ class Snapshot:
         self._scopes: dict[tuple[object, ...], Scope] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
         self._inventory: Inventory | None = None
-        self._closed: dict[Rung, datetime] | None = None
+        self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
     def move_to(self, now: datetime) -> None:
         """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6)."""
@@ -163,15 +163,14 @@ class Snapshot:
         facts, closed = self.facts, self._closed_rungs(now)
         return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets, closed)
 
-    def _closed_rungs(self, now: datetime) -> dict[Rung, datetime]:
-        """Return until when paid rungs are closed; asked once, since a rung opens by itself but never closes so."""
+    def _closed_rungs(self, now: datetime) -> dict[Rung, tuple[Span, ...]]:
+        """Return when paid rungs are closed from now on; asked once, since only something new changes it."""
         if self._closed is None:
-            ends = {
-                rung: closed_until(budget=budget, now=now)
+            self._closed = {
+                rung: closed_spans(budget=budget, now=now)
                 for rung, budget in self.facts.budgets.items()
                 if rung in PAID_RUNGS
             }
-            self._closed = {rung: end for rung, end in ends.items() if end is not None}
         return self._closed
 
     def tier_of(self, *, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:

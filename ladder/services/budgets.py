@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import connection as database
 
-from ladder.core.money import gate
+from ladder.core.money import Span, closed_spans
 from ladder.core.values import PAID_RUNGS, Budget, Rung
 from ladder.models import RungBudget
 from ladder.selectors.ledger import read_budgets
@@ -13,7 +13,7 @@ from omniroute_admin.common.errors import NotFound
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
-Gates = dict[Rung, tuple[bool, datetime | None]]
+Gates = dict[Rung, tuple[Span, ...]]
 
 
 def lock_budgets(*, rungs: Collection[Rung]) -> dict[Rung, RungBudget]:
@@ -32,10 +32,10 @@ def lock_budgets(*, rungs: Collection[Rung]) -> dict[Rung, RungBudget]:
 
 
 def read_gates(*, rungs: Collection[Rung], now: datetime) -> Gates:
-    """Read whether each of these rungs is closed by spend and holds, and until when: all a decision takes from them."""
+    """Read when each of these rungs is closed by spend and holds: all that a decision takes from them."""
     paid = [rung for rung in rungs if rung in PAID_RUNGS]
     budgets = read_budgets(now=now, rungs=paid) if paid else {}
-    return {rung: gate(budget=budget, now=now) for rung, budget in budgets.items()}
+    return {rung: closed_spans(budget=budget, now=now) for rung, budget in budgets.items()}
 
 
 def reset_budget(*, rung: str, actor: Actor, reason: str, now: datetime) -> Budget:

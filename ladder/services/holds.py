@@ -7,7 +7,7 @@ import msgspec
 
 from billing_catalog.selectors.past import PastReader
 from ladder.core.ledger import stood
-from ladder.core.money import gate, hold_fits, is_off, is_spent, left_usd
+from ladder.core.money import closed_spans, hold_fits, is_off, is_spent, left_usd
 from ladder.core.values import PAID_RUNGS, Budget, Hold, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, SpendHold
@@ -86,7 +86,7 @@ def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: dateti
     row = _insert(request, connection, rung, now)
     after = _with_hold(before, row) if rung in PAID_RUNGS else before
     write.shown = True
-    write.changed |= gate(budget=before, now=now) != gate(budget=after, now=now)
+    write.changed |= closed_spans(budget=before, now=now) != closed_spans(budget=after, now=now)
     return _granted(row, after, now, is_new=True)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from billing_catalog.core.past import Past, Records
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Price
 from billing_catalog.core.versions import ALWAYS, FOREVER, Span
+from ladder.core.instants import NEVER
 from ladder.core.ledger import (
     Claim,
     Cost,
@@ -24,7 +25,7 @@ from ladder.core.ledger import (
     money_kind,
     stood,
 )
-from ladder.core.money import gate
+from ladder.core.money import closed_spans
 from ladder.core.values import Accounting, Budget, Hold, MoneyKind, Rung
 from tests.ladder.core.asking import NOW
 from tests.ladder.core.strategies import PROPERTY
@@ -162,8 +163,15 @@ def test_a_gate_is_all_that_decisions_take_from_spend_and_holds_m2():
     end = NOW + 9 * SECOND
 
     def told(spent, *holds):
-        return gate(budget=Budget(Decimal(2), Decimal(spent), holds, window_end=end), now=NOW)
+        return closed_spans(budget=Budget(Decimal(2), Decimal(spent), holds, window_end=end), now=NOW)
 
-    assert told(1) == (False, None)
-    assert told(1, hold) == (True, NOW + SECOND)
-    assert told(2, hold) == (True, end)
+    assert told(1) == ()
+    assert told(1, hold) == ((NOW, NOW + SECOND),)
+    assert told(2, hold) == ((NOW, end),)
+
+
+def test_refunds_make_room_for_holds_that_close_the_rung_when_the_window_turns_m2():
+    lasting = Hold(Decimal(2), NOW + 20 * SECOND)
+    budget = Budget(Decimal(2), Decimal(-1), (lasting,), window_end=NOW + 9 * SECOND)
+    assert closed_spans(budget=budget, now=NOW) == ((NOW + 9 * SECOND, NOW + 20 * SECOND),)
+    assert closed_spans(budget=Budget(Decimal(2), Decimal(2)), now=NOW) == ((NOW, NEVER),)
