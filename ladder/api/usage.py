@@ -37,7 +37,9 @@ class UsageEventDocument(s.Serializer):
         required=False,
         allow_null=True,
         max_length=LONGEST_ID,
-        help_text="The event of which this tells the full cost anew; the latest correction counts.",
+        help_text="The event of which this tells the full cost anew. The correction with the latest `occurred_at` "
+        "counts (of two at one instant the one whose id sorts last), so let that be when the correction was made; "
+        "it is booked at the original's instant all the same.",
     )
 
 

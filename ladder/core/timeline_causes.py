@@ -130,7 +130,11 @@ def _own(one: Connection, acts: int, at: datetime) -> dict[str, str]:
     observed = [
         msgspec.structs.replace(window, held=False, is_muted=False, exit_cutoff_percent=None) for window in windows
     ]
-    kept = [(window.window, window.is_muted, window.exit_cutoff_percent) for window in windows]
+    kept = [
+        (window.window, window.is_muted, window.exit_cutoff_percent)
+        for window in windows
+        if window.is_muted or window.exit_cutoff_percent is not None
+    ]
     by_hand = (acts, kept, one.auth_type, one.is_enabled, one.overage_override, one.excluded_models)
     return {
         Part.ROW.value: _IMPLIED if one.is_implied else _STORED,

@@ -34,9 +34,9 @@ _FIXED = {
     Code.KEYLESS_NOT_IN_PLAN: "keyless is not the plan that is paid for",
     Code.OVERAGE_NOT_HARD_STOP: "the plan of {connection} may bill past its allowance (overage {overage})",
     Code.RUNG_NOT_IN_POOL: "only what cannot bill is in this pool: {connection} is {billing}",
-    Code.RUNG_DISABLED: "the budget of the rung is 0: the rung is off",
+    Code.RUNG_DISABLED: "the budget of the rung is 0, so the rung is off: PATCH /api/v1/settings gives it another",
     Code.BREAKER_OPEN: "the breaker of {provider} is open",
-    Code.BUDGET_SPENT: "the budget of the rung is spent",
+    Code.BUDGET_SPENT: "the budget of the rung is spent or on hold; PATCH /api/v1/settings gives it more",
     Code.LOWER_RUNG_SERVES: "a lower rung serves",
 }
 
@@ -55,7 +55,8 @@ def describe(*, snapshot: "Snapshot", provider: str, connection_id: str | None, 
         return _fixed(provider, connection_id, known, reason.code)
     name = f"{provider}/{connection_id}"
     if reason.resting is not None:
-        end = " until it is cleared" if reason.resting.until is None else ""
+        clear = f" until it is cleared: DELETE /api/v1/connections/{connection_id}/cooldown"
+        end = clear if reason.resting.until is None else ""
         return f"{name} is in cooldown ({reason.resting.cause}){end}"
     if known is None or reason.window is None:
         return f"no quota reading for {name}: send POST /api/v1/telemetry/readings"

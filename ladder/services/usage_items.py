@@ -52,7 +52,7 @@ def problem_of(item: UsageItem | UnreadableItem, *, now: datetime) -> Refusal | 
         return Refusal("invalid_item", item.detail)
     if item.occurred_at - now > MAX_AHEAD:
         return Refusal("occurred_in_future", "occurred_at: more than 60 s in the future")
-    faults = [*_name_faults(item), *_token_faults(item), *_cost_faults(item.cost_usd)]
+    faults = [*_name_faults(item), *_token_faults(item), *_cost_faults(item.cost_usd), *_correction_faults(item)]
     if item.occurred_at < OLDEST:
         faults.append("occurred_at: before the year 2000")
     return Refusal("invalid_item", "; ".join(faults)) if faults else None
@@ -90,6 +90,14 @@ def _token_faults(item: UsageItem) -> list[str]:
     if not faults and (item.cached_input_tokens or 0) > (item.input_tokens or 0):
         faults.append("cached_input_tokens: more than input_tokens, which includes them")
     return faults
+
+
+def _correction_faults(item: UsageItem) -> list[str]:
+    """A correction carries the new full cost; one that says nothing must not erase money (SPEC 4, 6)."""
+    says_nothing = item.cost_usd is None and item.input_tokens is None and item.output_tokens is None
+    if item.corrects_event_id is None or not says_nothing:
+        return []
+    return ["cost_usd: a correction carries the new full cost, or the tokens to price it by"]
 
 
 def _cost_faults(cost: Decimal | None) -> list[str]:

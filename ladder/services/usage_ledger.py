@@ -7,7 +7,6 @@ from django.db.models import Q
 from ladder.core.ledger import Booking, Claim, Cost, book, counting_claim
 from ladder.models import UsageEvent
 from ladder.services.usage_items import UsageItem
-from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.services.statements import insert_many
 
 
@@ -83,7 +82,7 @@ def claim_of(row: UsageEvent) -> Claim:
 
 
 def says_the_same(row: UsageEvent, item: UsageItem, *, provider: str | None) -> bool:
-    """Tell whether an item is the event that is there; `provider`, canonical, matters for noauth only (SPEC 1)."""
+    """Tell whether an item is the event that is there; `provider`, canonical, may be left unsaid (None)."""
     said = (
         item.connection_id,
         item.model,
@@ -109,5 +108,5 @@ def says_the_same(row: UsageEvent, item: UsageItem, *, provider: str | None) -> 
     # A correction that says nothing of it has its original's.
     is_unsaid = item.is_overage is None and bool(row.corrects_event_id)
     is_same_overage = is_unsaid or (item.is_overage or False) == row.is_overage
-    is_same_provider = item.connection_id != NOAUTH or provider == row.connection.provider
+    is_same_provider = provider in (None, row.connection.provider)
     return said == stored and is_same_overage and is_same_provider

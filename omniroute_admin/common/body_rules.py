@@ -147,6 +147,15 @@ def _is_sane(value: Decimal) -> bool:
     )
 
 
+def _places(value: Decimal) -> int:
+    """Return how many digits after the point say something; rounding would fail on numbers longer than its context."""
+    if not value:
+        return 0
+    _, digits, exponent = value.as_tuple()
+    idle = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    return max(0, -int(exponent) - idle)
+
+
 def _broken(value: Decimal, bounds: DecimalBounds) -> Iterator[str]:
     if bounds.ge is not None and value < bounds.ge:
         yield f"Expected a number >= {bounds.ge}"
@@ -156,5 +165,5 @@ def _broken(value: Decimal, bounds: DecimalBounds) -> Iterator[str]:
         yield f"Expected a number <= {bounds.le}"
     if bounds.lt is not None and value >= bounds.lt:
         yield f"Expected a number < {bounds.lt}"
-    if bounds.places is not None and value != round(value, bounds.places):
+    if bounds.places is not None and _places(value) > bounds.places:
         yield f"Expected at most {bounds.places} digits after the point"

@@ -220,3 +220,32 @@ def test_a_reset_needs_no_body_but_a_rung_and_the_scope(router):
     assert router.post(path.format("cheap"), {"why": "x"}).status_code == 400
     assert router.post(path.format("cheap"), {"reason": "x" * (LONGEST_REASON + 1)}).status_code == 400
     assert make_router("settings:read").post(path.format("cheap"), {}).status_code == 403
+
+
+@pytest.mark.parametrize("number", [1e21, 1e22, 1e30, "1e30", -1e30])
+@pytest.mark.parametrize(
+    ("path", "method", "body"),
+    [
+        ("/api/v1/settings", "patch", lambda n: {"rung_budgets": {"cheap": {"amount_usd": n}}}),
+        ("/api/v1/settings", "patch", lambda n: {"exit_cutoff_percent": n}),
+        ("/api/v1/settings", "patch", lambda n: {"tier_thresholds": {"free": n}}),
+        ("/api/v1/settings/omniroute.json", "put", lambda n: {"subscriptionLadder": {"rungBudgetUsd": {"cheap": n}}}),
+        (HOLDS, "post", lambda n: hold(estimated_cost_usd=n)),
+    ],
+)
+def test_an_absurd_number_is_a_bad_field_and_no_fault_of_the_server(router, path, method, body, number):
+    assert router.send(method, path, body(number)).status_code == 400
+
+
+def test_a_correction_that_says_no_cost_erases_no_money_spec_4(router):
+    told(router, event(cost_usd="0.60"))
+    answer = told(router, event("fix", corrects_event_id="e1"))
+    assert answer["rejected"][0]["code"] == "invalid_item"
+    assert budget_of(router)["spent_usd"] == "0.60"
+
+
+def test_the_same_event_at_another_provider_is_a_conflict_and_one_that_names_none_a_duplicate(router):
+    told(router, event(cost_usd="0.60"))
+    provider = UsageEvent.objects.get().connection.provider
+    answer = told(router, event(cost_usd="0.60", provider="another"), event(cost_usd="0.60", provider=provider))
+    assert (answer["duplicates"], [one["code"] for one in answer["rejected"]]) == (1, ["conflict"])
