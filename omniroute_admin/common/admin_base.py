@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, TypedDict
 
 from django import forms
@@ -13,6 +14,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse
 from simple_history.admin import SimpleHistoryAdmin
+from simple_history.models import ModelChange, ModelDelta
 from simple_history.template_utils import HistoricalRecordContextHelper
 
 from omniroute_admin.common import clock
@@ -61,6 +63,13 @@ def change_of(request: HttpRequest) -> Change:
     return Change(actor=actor, reason=reason, now=clock.now())
 
 
+def _quiet_changes(older: Any, newer: Any) -> list[ModelChange]:
+    """Return the changes of tracked columns that no form edits; when a row was made and changed is told anyway."""
+    names = {field.attname for field in older.tracked_fields if not field.editable} - {"created_at", "updated_at"}
+    values = [(name, getattr(older, name), getattr(newer, name)) for name in sorted(names)]
+    return [ModelChange(name, old, new) for name, old, new in values if old != new]
+
+
 class DecidingAdmin(SimpleHistoryAdmin):
     """A model's admin whose writes move the revision, are stamped, and ask for a reason.
 
@@ -77,6 +86,16 @@ class DecidingAdmin(SimpleHistoryAdmin):
     def get_historical_record_context_helper(self, request: HttpRequest, historical_record: Any) -> PlainContext:
         """Return what tells the changes of a record."""
         return PlainContext(self.model, historical_record)
+
+    def set_history_delta_changes(
+        self, request: HttpRequest, historical_records: Any, foreign_keys_are_objs: bool = True
+    ) -> None:
+        """Tell the changes of each record, those of columns that only the product writes too (a reset, a deletion)."""
+        super().set_history_delta_changes(request, historical_records, foreign_keys_are_objs)
+        for newer, older in pairwise(historical_records):
+            helper = self.get_historical_record_context_helper(request, newer)
+            delta = ModelDelta(_quiet_changes(older, newer), [], older, newer)
+            newer.history_delta_changes = [*newer.history_delta_changes, *helper.context_for_delta_changes(delta)]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields, the reason last; without it where nothing can be changed."""

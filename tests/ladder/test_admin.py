@@ -10,7 +10,10 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 
 from ladder import models
+from ladder.services.budgets import reset_budget
+from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.selectors.revision import current_revision
+from omniroute_admin.common.services.revision import deciding_write
 from tests.factories import (
     BillingEntryFactory,
     BreakerFactory,
@@ -250,3 +253,15 @@ def test_the_ledger_is_only_looked_at_spec_3(boss, make):
     assert boss.get(address(type(row), "add")).status_code == 403
     assert boss.post(address(type(row), "delete", row.pk), {"post": "yes"}).status_code == 403
     assert boss.post(address(type(row), "change", row.pk), {"rung": "premium"}).status_code == 403
+
+
+def test_the_history_of_a_budget_shows_its_reset_with_both_values_m9(boss):
+    budget = models.RungBudget.objects.get(rung="cheap")
+    with deciding_write():
+        stamp(instance=budget, actor=Actor("boss"), reason="as it was", now=NOW)
+        budget.save()
+    for reset_at, reason in ((NOW, "a new month"), (NOW + timedelta(hours=1), "once more")):
+        reset_budget(rung="cheap", actor=Actor("boss"), reason=reason, now=reset_at)
+    text = boss.get(address(models.RungBudget, "history", budget.pk)).content.decode()
+    assert "Counted from" in text
+    assert "once more" in text
