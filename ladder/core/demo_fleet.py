@@ -29,7 +29,7 @@ _STEADY = DemoConnection(
     connection_id="demo-claude-1",
     provider="claude",
     auth_type="oauth",
-    label="demo: a plan with room, used up for a few minutes in half an hour",
+    label="demo: plan with room",
     windows=(
         DemoWindow(window="5h", stretches=(_stretch(1440, 100, 9), _stretch(120, 9, 0), _stretch(240, 0, 0))),
         _weekly(97, 34),
@@ -40,7 +40,7 @@ _USED_UP = DemoConnection(
     connection_id="demo-claude-2",
     provider="claude",
     auth_type="oauth",
-    label="demo: a plan that is used up, resets in minutes, and is read again a minute after that",
+    label="demo: plan used up, resets soon",
     windows=(
         DemoWindow(
             window="5h",
@@ -53,7 +53,7 @@ _HELD = DemoConnection(
     connection_id="demo-claude-3",
     provider="claude",
     auth_type="oauth",
-    label="demo: a plan that drops to 1 %, comes back to 4 % and is held until it has more",
+    label="demo: plan held after a dip",
     windows=(
         DemoWindow(
             window="5h",
@@ -66,7 +66,7 @@ _RESTING = DemoConnection(
     connection_id="demo-codex-1",
     provider="codex",
     auth_type="oauth",
-    label="demo: a plan whose cooldown is cut at the reset of its quota",
+    label="demo: plan in clamped cooldown",
     windows=(DemoWindow(window="5h", stretches=(_stretch(300, 100, 0), _stretch(240, 0, 0))), _weekly(95, 40)),
     rests=(DemoRest(cause=CooldownCause.QUOTA, cycle=540, after=310, asks=1800, clamped=True),),
 )
@@ -74,42 +74,42 @@ _STALE = DemoConnection(
     connection_id="demo-codex-2",
     provider="codex",
     auth_type="oauth",
-    label="demo: a plan whose readings stopped",
+    label="demo: plan without news",
     read_once=(("5h", Decimal(64)), ("weekly", Decimal(71))),
 )
 _UNVERIFIED = DemoConnection(
     connection_id="demo-cursor-1",
     provider="cursor",
     auth_type="oauth",
-    label="demo: a plan that may bill past its allowance, its quota unknown half of the time",
+    label="demo: plan that may bill on",
     windows=(DemoWindow(window="monthly", stretches=(_stretch(180, 61, 61), _stretch(180, None, None)), resets=False),),
 )
 _FREE = DemoConnection(
     connection_id="demo-kiro-1",
     provider="kiro",
     auth_type="oauth",
-    label="demo: a free tier that no price list names a model of",
+    label="demo: free, no model priced",
     windows=(DemoWindow(window="monthly", stretches=(_stretch(30 * _DAY, 100, 35),)),),
 )
 _CHEAP = DemoConnection(
     connection_id="demo-deepseek-1",
     provider="deepseek",
     auth_type="apikey",
-    label="demo: a metered key that is rate limited now and then",
+    label="demo: metered, rate limited",
     rests=(DemoRest(cause=CooldownCause.RATE_LIMIT, cycle=240, after=60, asks=80),),
 )
 _MIXED = DemoConnection(
     connection_id="demo-openrouter-1",
     provider="openrouter",
     auth_type="apikey",
-    label="demo: a metered key with free, cheap and premium models",
+    label="demo: metered, three rungs",
     windows=(DemoWindow(window="daily", stretches=(_stretch(900, 100, 1), _stretch(300, 0, 0))),),
 )
 _KEYLESS = DemoConnection(
     connection_id=NOAUTH,
     provider="ovhcloud",
     auth_type="none",
-    label="demo: a path without a key",
+    label="demo: path without a key",
 )
 
 FLEET = (_STEADY, _USED_UP, _HELD, _RESTING, _STALE, _UNVERIFIED, _FREE, _CHEAP, _MIXED, _KEYLESS)
