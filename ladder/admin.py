@@ -33,7 +33,7 @@ from ladder.services.settings import (
 )
 from ladder.services.windows import OPERATOR_FIELDS, update_window
 from omniroute_admin.common import clock
-from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
+from omniroute_admin.common.admin_base import DecidingAdmin, NeitherAdded, NorDeleted, OnlyRead, ReasonForm, change_of
 
 _CONNECTION_FIELDS = (
     "connection_id",
@@ -45,22 +45,6 @@ _CONNECTION_FIELDS = (
     "overage_override_reason",
     "excluded_models",
 )
-
-
-class NeitherAdded:
-    """Rows that the admin does not add."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody adds one here."""
-        return False
-
-
-class NorDeleted:
-    """Rows that the admin does not delete."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody deletes one here."""
-        return False
 
 
 class ConnectionForm(ReasonForm):
@@ -339,16 +323,6 @@ class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
         budget = BudgetChanges(**{name: form.cleaned_data[name] for name in names})
         changes = SettingsChanges(rung_budgets=BudgetsChanges(**{obj.rung: budget}))
         update_settings(changes=changes, **change_of(request))
-
-
-class OnlyRead(NeitherAdded, NorDeleted, admin.ModelAdmin):
-    """Rows that are only looked at."""
-
-    show_full_result_count = False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody changes one."""
-        return False
 
 
 @admin.register(UsageEvent)

@@ -1,39 +1,19 @@
 """The admin of the timeline: history itself, so it is only looked at."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 
 from ladder.core.values import PAID_RUNGS
 from ladder.models import RungFlip, RungSample
+from omniroute_admin.common.admin_base import OnlyRead
 
 _PAID = {rung.word for rung in PAID_RUNGS}
 
 
-class OnlyLookedAt(admin.ModelAdmin):
-    """Rows that nobody adds, changes or deletes by hand."""
-
-    date_hierarchy = "at"
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Tell that nobody adds one."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody changes one."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody deletes one; age does."""
-        return False
-
-
 @admin.register(RungFlip)
-class RungFlipAdmin(OnlyLookedAt):
+class RungFlipAdmin(OnlyRead):
     """Flips: what changed on the ladder, when and why."""
 
+    date_hierarchy = "at"
     list_display = ["at", "what", "rung", "from_in_words", "to_in_words", "code", "cause", "revision"]
     list_filter = ["kind", "cause", "rung", "to_state", "at", "connection__provider"]
     list_select_related = ["connection"]
@@ -56,9 +36,10 @@ class RungFlipAdmin(OnlyLookedAt):
 
 
 @admin.register(RungSample)
-class RungSampleAdmin(OnlyLookedAt):
+class RungSampleAdmin(OnlyRead):
     """Samples: how each rung stood, minute by minute."""
 
+    date_hierarchy = "at"
     list_display = ["at", "rung", "is_serving", "usable", "total", "left_in_words"]
     list_filter = ["rung", "is_serving", "at"]
 

@@ -19,7 +19,7 @@ from ladder.api.given import are_settings_full, resolve_candidates, settings_of,
 from ladder.api.names import resolver
 from ladder.api.queries import flags, pool_options
 from ladder.core.ids import FLAT_IDS, PAIR_IDS, POOL_IDS, PoolId, find_pool_id
-from ladder.core.occupancy import build_occupancy, with_budgets
+from ladder.core.occupancy import build_occupancy, build_pool_lines, with_budgets
 from ladder.core.pool import build_pool
 from ladder.core.values import Pool, PoolOptions
 from ladder.core.whatif import Change
@@ -55,8 +55,9 @@ class PoolListView(APIView):
         """List the pools."""
         flags(request.query_params, ())
         now = clock.now()
-        ladder = build_occupancy(snapshot=get_snapshot(now=now), now=now)
-        return HttpResponse(ENCODER.encode({"pools": ladder.pools, "revision": ladder.revision}), content_type=JSON)
+        snapshot = get_snapshot(now=now)
+        answer = {"pools": build_pool_lines(snapshot=snapshot, now=now), "revision": snapshot.facts.revision}
+        return HttpResponse(ENCODER.encode(answer), content_type=JSON)
 
 
 class PoolView(APIView):

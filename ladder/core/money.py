@@ -106,11 +106,6 @@ def closed_spans(*, budget: Budget, now: datetime) -> tuple[Span, ...]:
     return tuple(spans) if since is None else (*spans, (since, NEVER))
 
 
-def reopens_at(*, budget: Budget, now: datetime) -> datetime | None:
-    """Return the first later instant at which a closed rung is open again, or None where none is known (M2)."""
-    return next((end for start, end in closed_spans(budget=budget, now=now) if start == now and end < NEVER), None)
-
-
 def left_usd(*, budget: Budget, at: datetime) -> Decimal | None:
     """Return what is left of a budget beside spend and active holds, never below zero; None without a limit."""
     if budget.amount_usd is None:

@@ -152,11 +152,7 @@ class _Standing(msgspec.Struct, frozen=True):
 
 def build_occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
     """Build the picture of the ladder from the same judgements as the pools."""
-    snapshot.move_to(now)
-    pools = {
-        pool_id: build_pool(snapshot=snapshot, pool_id=known, candidates=None, options=PoolOptions(), now=now)
-        for pool_id, known in POOL_IDS.items()
-    }
+    pools = _stored_pools(snapshot, now)
     placed = [found for account in snapshot.accounts for found in _places(snapshot, account, now)]
     places = tuple(place for place, _ in sorted(placed, key=lambda found: found[0].rung_index))
     until = min([at for _, at in placed] + [pool.valid_until or NEVER for pool in pools.values()], default=NEVER)
@@ -171,6 +167,18 @@ def build_occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
         places=places,
         pools=tuple(_line(pool) for pool in pools.values()),
     )
+
+
+def build_pool_lines(*, snapshot: Snapshot, now: datetime) -> tuple[PoolLine, ...]:
+    """Return every pool's state in one line, as the occupancy tells it, without working out the places."""
+    return tuple(_line(pool) for pool in _stored_pools(snapshot, now).values())
+
+
+def _stored_pools(snapshot: Snapshot, now: datetime) -> dict[str, Pool]:
+    return {
+        pool_id: build_pool(snapshot=snapshot, pool_id=known, candidates=None, options=PoolOptions(), now=now)
+        for pool_id, known in POOL_IDS.items()
+    }
 
 
 def _rungs_with_survivors(pool: Pool) -> list[str]:

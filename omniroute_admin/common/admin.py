@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
-from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
+from omniroute_admin.common.admin_base import DecidingAdmin, OnlyRead, ReasonForm, change_of
 from omniroute_admin.common.errors import Conflict
 from omniroute_admin.common.models import ApiKey, Heartbeat
 from omniroute_admin.common.scopes import SCOPES
@@ -152,21 +152,10 @@ def _sent_before(request: HttpRequest, *, form_name: str) -> list[str]:
 
 
 @admin.register(Heartbeat)
-class HeartbeatAdmin(admin.ModelAdmin):
+class HeartbeatAdmin(OnlyRead):
     """When periodic processes were last seen; written by them alone."""
 
+    show_full_result_count = True
     list_display = ["name", "beat_at"]
     list_filter = ["beat_at"]
     search_fields = ["name"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Tell that nobody adds one."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody changes one."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody deletes one."""
-        return False

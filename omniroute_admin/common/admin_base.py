@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, TypedDict
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -61,6 +61,32 @@ def change_of(request: HttpRequest) -> Change:
     reason = request.POST.get(REASON, "").strip()[:LONGEST_REASON]
     actor = Actor(name=request.user.get_username(), user_id=request.user.pk)
     return Change(actor=actor, reason=reason, now=clock.now())
+
+
+class NeitherAdded:
+    """Rows that the admin does not add."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody adds one here."""
+        return False
+
+
+class NorDeleted:
+    """Rows that the admin does not delete."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody deletes one here."""
+        return False
+
+
+class OnlyRead(NeitherAdded, NorDeleted, admin.ModelAdmin):
+    """Rows that are only looked at."""
+
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody changes one."""
+        return False
 
 
 def _quiet_changes(older: Any, newer: Any) -> list[ModelChange]:

@@ -1,5 +1,6 @@
 """SPEC 5: Django's admin for everything, by the same rules and with the same history."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -265,3 +266,5 @@ def test_the_history_of_a_budget_shows_its_reset_with_both_values_m9(boss):
     text = boss.get(address(models.RungBudget, "history", budget.pk)).content.decode()
     assert "Counted from" in text
     assert "once more" in text
+    told = " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    assert "2026-08-22 12:00:00+00:00 → 2026-08-22 13:00:00+00:00" in told

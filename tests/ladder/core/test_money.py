@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billing_catalog.core.values import Price
+from ladder.core.instants import NEVER
 from ladder.core.money import (
     budget_window,
+    closed_spans,
     cost_of,
     dearest,
     held_usd,
@@ -18,7 +20,6 @@ from ladder.core.money import (
     is_off,
     is_spent,
     money_instants,
-    reopens_at,
 )
 from ladder.core.values import Budget, Hold, Period, Weekday
 from tests.ladder.core.asking import NOW, TICK
@@ -113,6 +114,10 @@ def test_m2_a_hold_is_active_until_its_very_end():
     one = budget("5", "0", ("5", 1))
     assert held_usd(budget=one, at=NOW + HOUR - TICK) == 5
     assert held_usd(budget=one, at=NOW + HOUR) == 0
+
+
+def reopens_at(*, budget, now):
+    return next((end for start, end in closed_spans(budget=budget, now=now) if start == now and end < NEVER), None)
 
 
 def test_m2_a_closed_rung_opens_when_its_window_ends_or_enough_holds_do():
