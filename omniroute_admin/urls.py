@@ -8,6 +8,7 @@ from ladder.api.pools import ModelListView
 from omniroute_admin import health
 from omniroute_admin.common.openapi import DocsView, SchemaView
 
+handler403 = "omniroute_admin.common.views.guard.permission_denied"
 handler404 = "omniroute_admin.common.problems.page_not_found"
 handler500 = "omniroute_admin.common.problems.server_error"
 

@@ -9,33 +9,35 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from omniroute_admin.common.core.roles import AUDIT_READ, KEYS_WRITE
 from omniroute_admin.common.core.screen import Moment, Segment, StateWord
+from omniroute_admin.common.scopes import rights_of_user
 
 register = template.Library()
 
 NAVIGATION = (
-    ("ladder", "Ladder", "ladder"),
-    ("connections", "Connections", "admin:ladder_connection_changelist"),
-    ("tuning", "Tuning", "admin:ladder_laddersettings_changelist"),
-    ("catalogue", "Catalogue", "admin:billing_catalog_billingentry_changelist"),
-    ("spend", "Spend", "admin:ladder_rungbudget_changelist"),
-    ("timeline", "Timeline", "admin:ladder_quotareading_changelist"),
-    ("audit", "Audit", "admin:index"),
-    ("keys", "Keys", "admin:common_apikey_changelist"),
+    ("ladder", "Ladder", "ladder", "pools:read"),
+    ("connections", "Connections", "connections", "connections:read"),
+    ("tuning", "Tuning", "tuning", "settings:read"),
+    ("catalogue", "Catalogue", "catalogue", "catalog:read"),
+    ("spend", "Spend", "spend", "settings:read"),
+    ("timeline", "Timeline", "timeline", "pools:read"),
+    ("audit", "Audit", "audit", AUDIT_READ),
+    ("keys", "Keys", "keys", KEYS_WRITE),
 )
-"""The console in its order: key, word, and where it is. What has no page of its own yet is the admin's list of it."""
+"""The console in its order: key, word, the name of its address, and the right to open it."""
 
 
 @register.inclusion_tag("console/_nav.html", takes_context=True)
 def navigation(context: dict[str, Any], section: str = "") -> dict[str, Any]:
-    """Render the main navigation; what only staff may open is left out for others."""
+    """Render the main navigation; what its reader may not open is left out."""
     request = context.get("request")
     user = getattr(request, "user", None)
-    is_staff = bool(user and user.is_staff)
+    rights = rights_of_user(user) if user is not None and user.is_authenticated else frozenset()
     items = [
         {"word": word, "url": url, "is_current": key == section or (not section and _is_under(url, request))}
-        for key, word, name in NAVIGATION
-        if is_staff or not name.startswith("admin:")
+        for key, word, name, right in NAVIGATION
+        if right in rights
         for url in (_address_of(name),)
     ]
     return {"items": items}

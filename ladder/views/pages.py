@@ -1,11 +1,8 @@
 """The ladder page, the page of one pool, and the one address that keeps both up to date (SPEC 5, 1)."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -20,28 +17,10 @@ from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page
 from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
 from omniroute_admin.common.selectors.revision import current_token
-
-View = Callable[..., HttpResponse]
-
-
-def signed_in(view: View) -> View:
-    """Lead a stranger to the login page; a script that asks in a page's place is told 401, so that the page stays."""
-    guarded = login_required(view)
-
-    @wraps(view)
-    def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if "HX-Request" in request.headers and not request.user.is_authenticated:
-            return _sign_in_again()
-        return guarded(request, *args, **kwargs)
-
-    return guard
+from omniroute_admin.common.views.guard import needs, require_right, sign_in_again
 
 
-def _sign_in_again() -> HttpResponse:
-    return HttpResponse("Sign in again.", status=401, content_type="text/plain")
-
-
-@signed_in
+@needs("pools:read")
 @never_cache
 @require_safe
 def ladder_page(request: HttpRequest) -> HttpResponse:
@@ -55,7 +34,7 @@ def ladder_page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@signed_in
+@needs("pools:read")
 @require_safe
 def choose_pool(request: HttpRequest) -> HttpResponse:
     """Lead from the id picker to the page of the chosen pool, with the options chosen."""
@@ -64,7 +43,7 @@ def choose_pool(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('pool', args=[asked.pool_id])}?{options}".rstrip("?"))
 
 
-@signed_in
+@needs("pools:read")
 @never_cache
 @require_safe
 def pool_page(request: HttpRequest, pool_id: str) -> HttpResponse:
@@ -84,11 +63,12 @@ def live_ladder(request: HttpRequest) -> HttpResponse:
     Signed out is 401, not the way to the login page: a script asks here, and its page tells the operator.
     """
     if not request.user.is_authenticated:
-        return _sign_in_again()
+        return sign_in_again()
     token, now = request.GET.get("v", ""), clock.now()
     held = picture_of(token)
     if held and is_current(held, token=current_token(), now=now, zone=display_zone()):
         return HttpResponse(status=204)
+    require_right(request.user, "pools:read")
     shows = "pool" if request.GET.get("show") == "pool" else "ladder"
     names = POOL_REGIONS if shows == "pool" else LADDER_REGIONS
     context = page_context(seen=see(now=now), asked=asked_of(request.GET, pool_ids=POOL_IDS), names=names)
@@ -104,7 +84,7 @@ def _changed(context: dict[str, Any], token: str) -> list[Any]:
     ]
 
 
-@signed_in
+@needs("connections:read")
 @require_safe
 def connection_page(request: HttpRequest, provider: str, connection_id: str) -> HttpResponse:
     """Lead to the one page of a connection that there is yet: the admin's."""

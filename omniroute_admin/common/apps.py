@@ -5,6 +5,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from omniroute_admin.common.core.roles import ROLES
+
 
 class CommonConfig(AppConfig):
     """Configure the shared app."""
@@ -22,6 +24,7 @@ class CommonConfig(AppConfig):
         from omniroute_admin.common.services.key_use import write_uses
 
         post_migrate.connect(_make_row, sender=self)
+        post_migrate.connect(_make_roles, sender=self)
         request_finished.connect(write_uses, dispatch_uid="common.key_uses")
         pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
 
@@ -31,6 +34,14 @@ def _make_row(*, using: str, **_: Any) -> None:
     from omniroute_admin.common.models import Revision
 
     Revision.objects.using(using).get_or_create(pk=1)
+
+
+def _make_roles(*, using: str, **_: Any) -> None:
+    """Make the group of each role that is not there: one deleted by hand comes back with the next migration."""
+    from django.contrib.auth.models import Group
+
+    for name in ROLES:
+        Group.objects.using(using).get_or_create(name=name)
 
 
 def _name_the_actor(*, instance: Any, history_instance: Any, **_: Any) -> None:

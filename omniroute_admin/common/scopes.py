@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from omniroute_admin.common.core.roles import ADMINISTRATOR, RIGHTS, ROLES, rights_of_roles
+
 SCOPES = (
     "pools:read",
     "connections:read",
@@ -24,9 +26,30 @@ def unknown_scopes(scopes: list[str]) -> list[str]:
     return [scope for scope in scopes if scope not in ALL_SCOPES]
 
 
-def scopes_of_user(user: Any) -> frozenset[str]:
-    """Return what a signed-in user may do: a superuser everything, others what their role gives.
+def rights_of_user(user: Any) -> frozenset[str]:
+    """Return what a signed-in user may do: a superuser everything, others what their roles give (SPEC 5).
 
-    There are no roles yet, therefore a staff user has none.
+    Asked again for the same user object, nothing is read again.
     """
-    return ALL_SCOPES if user.is_active and user.is_superuser else NO_SCOPES
+    if not user.is_active:
+        return NO_SCOPES
+    if user.is_superuser:
+        return RIGHTS
+    kept: frozenset[str] | None = getattr(user, "_rights", None)
+    if kept is None:
+        kept = rights_of_roles(user.groups.order_by().values_list("name", flat=True)) if user.pk else NO_SCOPES
+        user._rights = kept
+    return kept
+
+
+def roles_of_user(user: Any) -> tuple[str, ...]:
+    """Return the roles of a signed-in user, the one that may least first; a superuser is an administrator."""
+    if user.is_superuser:
+        return (ADMINISTRATOR,)
+    names = set(user.groups.order_by().values_list("name", flat=True)) if user.pk else set()
+    return tuple(name for name in ROLES if name in names)
+
+
+def scopes_of_user(user: Any) -> frozenset[str]:
+    """Return what a signed-in user may do through the API: the scopes among their rights (SPEC 4)."""
+    return rights_of_user(user) & ALL_SCOPES
