@@ -78,8 +78,10 @@ def _reset(version: Any, before: Any | None) -> str | None:
 
 
 def _present_connection(version: Any, *, now: datetime, lock: bool) -> Connection | None:
-    rows = Connection.objects.live().filter(pk=version.id)
-    return (locked(rows) if lock else rows).first()
+    """Return the connection; of a deleted one the connection that has its id now."""
+    live = Connection.objects.live()
+    rows = live.filter(provider=version.provider, connection_id=version.connection_id) | live.filter(pk=version.id)
+    return (locked(rows) if lock else rows.order_by("id")).first()
 
 
 def _turn_connection(*, version: Any, present: Any | None, actor: Actor, reason: str, now: datetime) -> None:
@@ -217,6 +219,7 @@ WINDOW = Kind(
         fields=OPERATOR_FIELDS,
         present=_present_window,
         turn_back=_turn_window,
+        needs_row=True,
         note="What was read is not put back: a mark stands until a newer reading or the reset.",
     ),
 )

@@ -43,6 +43,7 @@ class RollBack:
     """How one goes back to a version of a kind.
 
     `fields` is what is taken from the version, `right` what somebody must be allowed, `note` what its page says of it.
+    `needs_row`: a row that is gone does not come back.
     """
 
     right: str
@@ -50,6 +51,7 @@ class RollBack:
     present: Present
     turn_back: TurnBack
     note: str = ""
+    needs_row: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
