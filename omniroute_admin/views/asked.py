@@ -61,15 +61,19 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
 def audit_asked_of(query: QueryDict) -> AuditAsked:
     """Return what a query string asks for."""
     named = set(query.getlist("kind"))
-    page = query.get("page", "1")
     days = {name: _day_of(query.get(name, "")) for name in _DAYS}
     return AuditAsked(
         kinds=tuple(kind.key for kind in all_kinds() if kind.key in named),
         act=query.get("act", "") if query.get("act", "") in ACTS else "",
         texts={name: query.get(name, "").replace("\x00", "").strip()[:_LONGEST] for name in _TEXTS},
         days={name: day for name, day in days.items() if day is not None},
-        page=max(1, int(page)) if _PAGE.fullmatch(page) else 1,
+        page=page_number(query.get("page", "1")),
     )
+
+
+def page_number(text: str) -> int:
+    """Return the page that an address asks for; what is no number is the first."""
+    return max(1, int(text)) if _PAGE.fullmatch(text) else 1
 
 
 def _day_of(text: str) -> date | None:
