@@ -78,6 +78,8 @@ class DeletedFilter(admin.SimpleListFilter):
 class ConnectionAdmin(DecidingAdmin):
     """Connections; a deleted one stays in the books and is only looked at."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     form = ConnectionForm
     list_display = ["connection_id", "provider", "auth_type", "label", "is_enabled", "overage_override", "deleted_at"]
     list_filter = [DeletedFilter, "is_enabled", "is_implied", "overage_override", "auth_type", "provider"]
@@ -124,6 +126,8 @@ class ConnectionAdmin(DecidingAdmin):
 class QuotaWindowAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """Quota windows: muted or given a cutoff of their own; the rest is telemetry's."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     list_display = [
         "connection",
         "window",
@@ -158,6 +162,7 @@ class QuotaWindowAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
 class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     """Readings, as they were reported; history itself, so it is only looked at."""
 
+    reads = "connections:read"
     list_display = ["window", "observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at"]
     list_filter = ["status", "unlimited", "observed_at", "window__connection__provider"]
     list_select_related = ["window__connection"]
@@ -173,6 +178,7 @@ class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
 class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     """Refusals, as they were reported; history itself, so it is only looked at."""
 
+    reads = "connections:read"
     list_display = ["connection", "model", "cause", "occurred_at", "received_at", "asked_until", "is_counted"]
     list_filter = ["cause", "occurred_at", "connection__provider"]
     list_select_related = ["connection"]
@@ -209,6 +215,8 @@ class CooldownForm(ReasonForm):
 class CooldownAdmin(DecidingAdmin):
     """Cooldowns: set and cleared (C3); what was set is not rewritten."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     form = CooldownForm
     list_display = ["connection", "model", "cause", "asked_until", "effective_until", "set_by", "reported_at"]
     list_filter = ["cause", "effective_until", "connection__provider"]
@@ -255,6 +263,8 @@ class CooldownAdmin(DecidingAdmin):
 class BreakerAdmin(DecidingAdmin):
     """Breakers of providers, as routers reported them; an operator may close one."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     list_display = ["provider", "open_until", "reported_at"]
     list_filter = ["open_until", "reported_at"]
     search_fields = ["provider"]
@@ -275,6 +285,8 @@ class BreakerAdmin(DecidingAdmin):
 class LadderSettingsAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """The settings of the decision: one row."""
 
+    reads = "settings:read"
+    writes = "settings:write"
     list_display = ["__str__", "exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds"]
     fields = ["exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds"]
 
@@ -303,6 +315,8 @@ class BudgetForm(ReasonForm):
 class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """The budgets of the paid rungs: 0 is off, empty is no limit (M1)."""
 
+    reads = "settings:read"
+    writes = "settings:write"
     form = BudgetForm
     list_display = ["rung", "amount_in_words", "period", "week_starts_on", "zone", "counted_from"]
     list_filter = ["period", "zone"]
@@ -329,6 +343,7 @@ class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
 class UsageEventAdmin(OnlyRead):
     """The ledger: append-only, a correction is a row of its own (SPEC 3)."""
 
+    reads = "settings:read"
     list_display = [
         "event_id",
         "connection",
@@ -349,6 +364,7 @@ class UsageEventAdmin(OnlyRead):
 class SpendHoldAdmin(OnlyRead):
     """Holds: routers reserve, settle and release them (M2, M8)."""
 
+    reads = "settings:read"
     list_display = ["hold_id", "connection", "model", "rung", "amount_usd", "expires_at", "released_at", "settled_by"]
     list_filter = ["rung", "expires_at", "connection__provider"]
     list_select_related = ["connection", "settled_by"]

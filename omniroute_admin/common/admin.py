@@ -48,6 +48,8 @@ class StateFilter(admin.SimpleListFilter):
 class ApiKeyAdmin(DecidingAdmin):
     """Keys: made (the text is shown once), looked at and revoked; never edited, never deleted."""
 
+    reads = "keys:write"
+    writes = "keys:write"
     list_display = [
         "name",
         "prefix",
@@ -129,7 +131,11 @@ class ApiKeyAdmin(DecidingAdmin):
 class HeartbeatAdmin(OnlyRead):
     """When periodic processes were last seen; written by them alone."""
 
+    reads = "pools:read"
     show_full_result_count = True
     list_display = ["name", "beat_at"]
     list_filter = ["beat_at"]
     search_fields = ["name"]
+
+
+from omniroute_admin.common import admin_users  # noqa: E402, F401 - Django looks for this module's name only
