@@ -6,7 +6,7 @@ A live page asks every few seconds; who asks and whether anything changed is the
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db.models import Subquery
 
 from omniroute_admin.common.models import Revision
@@ -15,19 +15,14 @@ from omniroute_admin.common.models import Revision
 class TokenBackend(ModelBackend):
     """Django's own backend; a user that a session names carries `revision_read` and `shown_read`."""
 
-    def get_user(self, user_id: Any) -> AbstractBaseUser | None:
+    def get_user(self, user_id: Any) -> User | None:
         """Return the active user of that key with the revision as this reading saw it, None where there is none."""
         rows = Revision.objects.filter(pk=1)
-        users = self._users().annotate(
+        users = User.objects.order_by().annotate(
             revision_read=Subquery(rows.values("value")), shown_read=Subquery(rows.values("shown"))
         )
-        user: AbstractBaseUser | None = users.filter(pk=user_id).first()
+        user: User | None = users.filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
-
-    def _users(self) -> Any:
-        from django.contrib.auth import get_user_model
-
-        return get_user_model()._default_manager.order_by()
 
 
 def token_read_with(user: Any) -> tuple[int, int] | None:
