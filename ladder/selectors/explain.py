@@ -116,4 +116,6 @@ def _acting(account: Account, now: datetime) -> CooldownView | None:
         return None
     row = acting[-1]
     clamped = row.asked_until != row.effective_until
-    return CooldownView(row.model, row.asked_until, row.effective_until, clamped, row.cause, row.set_by, row.reported_at)
+    return CooldownView(
+        row.model, row.asked_until, row.effective_until, clamped, row.cause, row.set_by, row.reported_at
+    )
