@@ -7,7 +7,7 @@ is always the truth.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import msgspec
@@ -21,6 +21,9 @@ from ladder.core.values import PAID_RUNGS, Accounting, MoneyKind, Rung
 _TIER_OF_RUNG = {Rung.FREE: Tier.FREE, Rung.CHEAP: Tier.CHEAP, Rung.PREMIUM: Tier.PREMIUM}
 _BILLING_OF_RUNG = {Rung.SUBSCRIPTION: Billing.SUBSCRIPTION, Rung.KEYLESS: Billing.KEYLESS}
 _NOTHING = Decimal(0)
+
+OLDEST = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before it nobody bought tokens: an earlier instant is a clock that was never set."""
 
 
 class Tokens(msgspec.Struct, frozen=True):
