@@ -13,8 +13,12 @@ class LadderConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make the rows there is one of once the tables are there, and again after a flush."""
+        """Make the rows there is one of once the tables are there, and again after a flush; watch writes."""
+        from ladder.services.trail import WATCHER
+        from omniroute_admin.common.services.revision import watch_writes
+
         post_migrate.connect(_make_rows, sender=self)
+        watch_writes(WATCHER)
 
 
 def _make_rows(*, using: str, **_: Any) -> None:
