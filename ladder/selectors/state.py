@@ -1,6 +1,6 @@
 """The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -113,14 +113,25 @@ def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings |
 
 def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
     """Read the live connections with windows, held state and cooldowns; four queries."""
-    rows = ConnectionRow.objects.live().order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS)
-    live = ConnectionRow.objects.live().values("pk")
-    return to_connections(
+    return tuple(read_accounts(settings=settings).values())
+
+
+def read_accounts(*, settings: LadderSettings, keys: Collection[int] | None = None) -> dict[int, Connection]:
+    """Read the live connections among these rows (None: all of them) by the keys of their rows; four queries."""
+    live = ConnectionRow.objects.live()
+    live = live if keys is None else live.filter(pk__in=keys)
+    rows = list(live.order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS))
+    windows = QuotaWindow.objects.filter(connection__in=live.order_by().values("pk")).order_by("window")
+    found = list(windows.values_list(*WINDOW_FIELDS))
+    connections = to_connections(
         connections=rows,
-        windows=QuotaWindow.objects.filter(connection__in=live).order_by("window").values_list(*WINDOW_FIELDS),
-        cooldowns=Cooldown.objects.filter(connection__in=live).order_by("id").values_list(*COOLDOWN_FIELDS),
-        held=held_windows(settings=settings, window_ids=None),
+        windows=found,
+        cooldowns=Cooldown.objects.filter(connection__in=live.order_by().values("pk"))
+        .order_by("id")
+        .values_list(*COOLDOWN_FIELDS),
+        held=held_windows(settings=settings, window_ids=None if keys is None else [row[0] for row in found]),
     )
+    return dict(zip((row[0] for row in rows), connections, strict=True))
 
 
 def read_breakers() -> dict[str, datetime]:

@@ -9,7 +9,9 @@ from django.db import connection as database
 from django.db.models import QuerySet
 
 from billing_catalog.models import ProviderAlias
+from ladder.core.timeline_causes import Cause
 from ladder.models import Connection
+from ladder.services.trail import remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider
 from omniroute_admin.common.history import Actor, stamp
 
@@ -102,4 +104,5 @@ def imply_keyless(*, provider: str, actor: Actor, now: datetime) -> int:
             row.save()
     except IntegrityError:  # another process did the same just now
         return locked(Connection.objects.live()).get(connection_id=NOAUTH, provider=provider).pk
+    remember_new(key=row.pk, cause=Cause.READING, now=now)
     return row.pk
