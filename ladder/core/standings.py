@@ -98,7 +98,7 @@ class Ground:
         for tier, models in self._models_of(account, now).items():
             rung = rung_of(billing=account.verdict.billing, tier=tier)
             unders = found.setdefault(rung, [])
-            if account.is_scoped or not unders:
+            if account.globs or not unders:
                 unders += [self._under(model, tier) for model in models]
         return found
 
@@ -109,7 +109,7 @@ class Ground:
 
     def _models_of(self, account: Account, now: datetime) -> Models:
         """Return by tier one model for each way in which the account's patterns tell its provider's models apart."""
-        patterns = _patterns(account.connection) if account.is_scoped else ()
+        patterns = _patterns(account.connection) if account.globs else ()
         key = (account.connection.provider, patterns)
         found = self._models.get(key)
         if found is None:

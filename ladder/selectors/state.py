@@ -23,7 +23,7 @@ from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
 from ladder.selectors.ledger import read_budgets
-from omniroute_admin.common.selectors.revision import current_token, read_snapshot
+from omniroute_admin.common.selectors.revision import current_token, read_snapshot, touched_since
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -40,6 +40,9 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 _prepared: Prepared | None = None
+STEPS_AT_MOST = 200
+"""How many steps of the revision are made good one by one; behind more of them everything is read again."""
+
 _TRIES = 3
 """How often money and snapshot are read again where a write came between the two."""
 
@@ -57,11 +60,34 @@ def get_snapshot(*, now: datetime) -> Snapshot:
     with read_snapshot() as revision:
         if not is_undoable and _prepared is not None and _prepared.is_current(revision=revision, now=now):
             return _prepared.snapshot
-        facts = read_facts(revision=revision, now=now)
-    prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts))
+        prepared = None if is_undoable else _renewed(revision, now)
+        if prepared is None:
+            facts = read_facts(revision=revision, now=now)
+            prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts))
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
+
+
+def _renewed(revision: int, now: datetime) -> Prepared | None:
+    """Return what is at hand with the connections read again that were touched since; None where that is not enough."""
+    held = _prepared
+    if held is None or not held.loaded_at <= now < held.reload_at or not 0 < revision - held.revision <= STEPS_AT_MOST:
+        return None
+    keys = touched_since(revision=held.revision, now_at=revision)
+    if keys is None:
+        return None
+    facts = held.snapshot.facts
+    changed = read_accounts(settings=facts.settings, keys=keys)
+    if len(changed) != len(keys):
+        return None
+    anew = {(one.provider, one.connection_id): one for one in changed.values()}
+    listed = tuple(anew.pop((one.provider, one.connection_id), one) for one in facts.connections)
+    if anew:
+        return None
+    facts = msgspec.structs.replace(facts, revision=str(revision), connections=listed)
+    snapshot = held.snapshot.with_connections(facts=facts, changed=changed.values())
+    return Prepared(snapshot, revision, held.loaded_at, held.reload_at)
 
 
 def get_present(*, now: datetime) -> tuple[Snapshot, Mapping[Rung, Budget], int]:

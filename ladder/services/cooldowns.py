@@ -73,7 +73,7 @@ def set_cooldown(
             changes = msgspec.structs.asdict(report)
         else:
             changes = changes_of(kept=kept, report=report, now=now)
-        write.changed = bool(changes)
+        write.changed, write.touched = bool(changes), [connection.pk]
         if changes:
             why = Cause.OPERATOR if cause is CooldownCause.OPERATOR else Cause.COOLDOWN
             remember_accounts(keys=[connection.pk], cause=why, now=now)
@@ -93,7 +93,7 @@ def clear_cooldowns(
         rows = Cooldown.objects.filter(connection=connection)
         cleared = list(rows if causes is None else rows.filter(cause__in=[cause.value for cause in causes]))
         _delete(cleared, cause=Cause.OPERATOR, actor=actor, reason=reason, now=now)
-        write.changed = bool(cleared)
+        write.changed, write.touched = bool(cleared), [connection.pk]
     return len(cleared)
 
 
@@ -103,7 +103,7 @@ def clear_cooldown(*, cooldown: Cooldown, actor: Actor, reason: str, now: dateti
         locked(Connection.objects.filter(pk=cooldown.connection_id)).get()
         kept = list(Cooldown.objects.filter(pk=cooldown.pk))
         _delete(kept, cause=Cause.OPERATOR, actor=actor, reason=reason, now=now)
-        write.changed = bool(kept)
+        write.changed, write.touched = bool(kept), [cooldown.connection_id]
 
 
 def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now: datetime) -> int:

@@ -68,7 +68,7 @@ def record_readings(
         outcomes = [one if isinstance(one, Refusal) else _record(store, *one) for one in judged]
         _end_words_by_hand(store, judged)
         unknown = _complete(items=items, complete_for=complete_for, connections=connections, store=store, now=now)
-        write.changed = store.is_changed
+        write.changed, write.touched = store.is_changed, connections.touched
         remember_accounts(keys=_maybe_flipping(store, now), cause=cause, now=now)
         store.save()
         if store.is_changed:

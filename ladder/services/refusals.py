@@ -65,7 +65,7 @@ def record_rate_limits(*, items: Sequence[Item], actor: Actor, now: datetime) ->
         outcomes = recorder.record()
         remember_accounts(keys=recorder.store.touched_keys, cause=Cause.COOLDOWN, now=now)
         recorder.store.save_cooldowns(actor=actor, reason=REASON)
-        write.changed = recorder.store.is_changed
+        write.changed, write.touched = recorder.store.is_changed, connections.touched
     rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return RateLimitAnswer(**counts, rejected=tuple(rejected), cooldowns=recorder.told())

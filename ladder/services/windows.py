@@ -41,6 +41,7 @@ def update_window(
             setattr(row, name, value)
         row.clean_fields(exclude={field.name for field in row._meta.fields if field.name not in OPERATOR_FIELDS})
         write.changed = before != {name: getattr(row, name) for name in OPERATOR_FIELDS}
+        write.touched = [row.connection_id]
         if write.changed:
             remember_accounts(keys=[row.connection_id], cause=Cause.OPERATOR, now=now)
             stamp(instance=row, actor=actor, reason=reason, now=now)
@@ -69,8 +70,9 @@ def mark_exhausted(
     """
     if reset_at is not None and reset_at <= now:
         raise _refused("reset_at", "The reset has passed already.")
-    with deciding_write():
+    with deciding_write() as write:
         row = locked(Connection.objects.live().filter(pk=connection.pk)).get()
+        write.touched = [row.pk]
         known = {one.window: one for one in row.windows.all()}
         counting = [name for name, one in known.items() if one.is_reported and not one.is_muted]
         if window is not None and window not in known:

@@ -1,27 +1,38 @@
 """The revision is moved by the last statement of every deciding write (SPEC 3)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import connection, transaction
 
-_BUMP = "UPDATE common_revision SET value = value + 1 WHERE id = 1"
+_BUMP = "UPDATE common_revision SET value = value + 1 WHERE id = 1 RETURNING value"
+_STEP = "INSERT INTO common_revisionstep (revision, rows) VALUES (%s, %s)"
+_PRUNE = "DELETE FROM common_revisionstep WHERE revision < %s"
 _SHOW = "UPDATE common_revision SET shown = shown + 1 WHERE id = 1"
 _LOCK = "SELECT value FROM common_revision WHERE id = 1"
+
+
+STEPS_KEPT = 1_024
+"""A process that is further behind than this reads everything again."""
+
+_MOST_ROWS = 500
+"""Where more connections were touched at once, reading everything again is cheaper."""
 
 
 class DecidingWrite:
     """A write under way; set `changed` to False where nothing that a decision depends on was changed.
 
     `shown` says that something was which screens show all the same: the token of what they show moves then. `kept` is
-    what a watcher remembers of it, and `wide_at` the instant of one that may change anything at all.
+    what a watcher remembers of it, and `wide_at` the instant of one that may change anything at all. `touched` are the
+    keys of connections where nothing but the state of these was changed; None is "anything may have been".
     """
 
     changed: bool = True
     shown: bool = False
     wide_at: datetime | None = None
     kept: object = None
+    touched: Collection[int] | None = None
 
 
 class Watcher:
@@ -81,10 +92,26 @@ def deciding_write(*, wide_at: datetime | None = None) -> Iterator[DecidingWrite
             for watcher in _watchers:
                 watcher.before_end(write)
             if write.changed or write.shown:
-                with connection.cursor() as cursor:
-                    cursor.execute(_BUMP if write.changed else _SHOW)
+                _move(write)
     finally:
         connection._deciding_write = None  # type: ignore[attr-defined]
+
+
+def _move(write: DecidingWrite) -> None:
+    """Move the revision, or the count of what only screens show, and tell what the step touched."""
+    with connection.cursor() as cursor:
+        if not write.changed:
+            cursor.execute(_SHOW)
+            return
+        cursor.execute(_BUMP)
+        value = int(cursor.fetchone()[0])
+        cursor.execute(_STEP, [value, _rows(write.touched)])
+        if value % STEPS_KEPT == 0:
+            cursor.execute(_PRUNE, [value - STEPS_KEPT])
+
+
+def _rows(touched: Collection[int] | None) -> str | None:
+    return None if touched is None or len(touched) > _MOST_ROWS else ",".join(map(str, sorted(touched)))
 
 
 def _widen(write: DecidingWrite, at: datetime | None) -> None:
