@@ -47,8 +47,11 @@ _TRIES = 3
 """How often money and snapshot are read again where a write came between the two."""
 
 
-def get_snapshot(*, now: datetime) -> Snapshot:
+def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     """Return the snapshot of the present revision, prepared anew where the one at hand is not current.
+
+    `revision` is what the caller has read of it already, for this same question: no statement is needed then where the
+    snapshot at hand is of that one.
 
     The revision is the first thing read, and the rows are read in the same view of the database, so a snapshot is
     never older than a write that was committed before the call (SPEC 3). A clock stepped back, and the end of a budget
@@ -57,22 +60,24 @@ def get_snapshot(*, now: datetime) -> Snapshot:
     global _prepared  # noqa: PLW0603 - one snapshot per process is what this module is for
     # Inside a transaction that may still be undone, the revision does not name what is read.
     is_undoable = database.in_atomic_block
-    with read_snapshot() as revision:
-        if not is_undoable and _prepared is not None and _prepared.is_current(revision=revision, now=now):
-            return _prepared.snapshot
-        prepared = None if is_undoable else _renewed(revision, now)
+    held = None if is_undoable else _prepared
+    if held is not None and revision is not None and held.is_current(revision=revision, now=now):
+        return held.snapshot
+    with read_snapshot() as present:
+        if held is not None and held.is_current(revision=present, now=now):
+            return held.snapshot
+        prepared = None if held is None else _renewed(held, revision=present, now=now)
         if prepared is None:
-            facts = read_facts(revision=revision, now=now)
-            prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts))
+            facts = read_facts(revision=present, now=now)
+            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts))
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
 
 
-def _renewed(revision: int, now: datetime) -> Prepared | None:
+def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None:
     """Return what is at hand with the connections read again that were touched since; None where that is not enough."""
-    held = _prepared
-    if held is None or not held.loaded_at <= now < held.reload_at or not 0 < revision - held.revision <= STEPS_AT_MOST:
+    if not held.loaded_at <= now < held.reload_at or not 0 < revision - held.revision <= STEPS_AT_MOST:
         return None
     keys = touched_since(revision=held.revision, now_at=revision)
     if keys is None:
