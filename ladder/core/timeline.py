@@ -5,7 +5,7 @@ changes the ladder by itself. So every flip carries its exact instant and its ca
 came and went between two looks is told too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -107,9 +107,9 @@ def flip_of(change: Change, *, at: datetime, cause: Cause, revision: int | None 
     return Flip(at, pk or None, rung, was.state, became.state, became.code, cause, revision)
 
 
-def order_of(flip: Flip) -> tuple[datetime, bool, int, int]:
-    """Return the place of a flip among others: by instant, connections before the rungs."""
-    return flip.at, flip.connection is None, flip.connection or 0, INDEX_OF_RUNG[flip.rung]
+def in_order(flips: Iterable[Flip]) -> tuple[Flip, ...]:
+    """Return flips by instant; those of one instant stay in the order in which they were told."""
+    return tuple(sorted(flips, key=lambda flip: flip.at))
 
 
 def with_late_flips(
@@ -122,11 +122,11 @@ def with_late_flips(
     """
     late: list[Flip] = []
     # The connections first, which tell why the rungs flipped.
-    for spot in sorted(telling.unexplained, key=lambda spot: (spot[0] == RUNG_ITSELF, spot)):
+    for spot in sorted(telling.unexplained, key=lambda spot: (spot[0] == RUNG_ITSELF, spot[0], INDEX_OF_RUNG[spot[1]])):
         was, became = seen.get(spot, NOT_THERE), telling.picture.get(spot, NOT_THERE)
         if was != became:
             told = next((flip.cause for flip in late if flip.connection is not None), None)
             cause = told if spot[0] == RUNG_ITSELF else None
             cause = cause or cause_by_prints(was=was, became=became, before=before, after=after, pk=spot[0])
             late.append(flip_of(Change(spot, was, became), at=now, cause=cause))
-    return tuple(sorted((*telling.flips, *late), key=order_of))
+    return in_order((*telling.flips, *late))

@@ -20,7 +20,7 @@ from ladder.core.timeline import (
     Telling,
     differing,
     flip_of,
-    order_of,
+    in_order,
     rung_spots,
 )
 from ladder.core.timeline_causes import Cause, Part, Standing, cause_of_time, cause_of_write
@@ -112,7 +112,7 @@ class _Teller:
 
     def telling(self) -> Telling:
         """Return what was told."""
-        return Telling(tuple(sorted(self._flips, key=order_of)), self.picture(), self._next(), self.unexplained)
+        return Telling(in_order(self._flips), self.picture(), self._next(), self.unexplained)
 
     def pass_time(self, until: datetime) -> None:
         """Go over every instant up to `until`, included, at which time changes something."""

@@ -21,6 +21,10 @@ SKEW = timedelta(minutes=1)
 """How far the clocks of two processes may differ (SPEC 6)."""
 
 
+_JUST_AFTER = timedelta(milliseconds=1)
+"""Within it lie the flips that are told after others of the same instant."""
+
+
 class Seen(msgspec.Struct, frozen=True):
     """What the last look saw."""
 
@@ -110,12 +114,12 @@ def _read_moment(revision: int, start: datetime, now: datetime) -> Moment:
 def _read_told(writes: Sequence[Write], start: datetime, now: datetime) -> dict[Spot, datetime]:
     """Return the last flip of each spot that has one since the oldest write; none where no write is older than looks.
 
-    Flips beyond `now` are those of a clock that was set back.
+    Flips beyond `now` are those of a clock that was set back, but for what is told just after an instant.
     """
     since = min((one.at for one in writes), default=None)
     if since is None or since > start:
         return {}
-    rows = RungFlip.objects.filter(at__gte=since, at__lte=now).order_by("at", "id")
+    rows = RungFlip.objects.filter(at__gte=since, at__lte=now + _JUST_AFTER).order_by("at", "id")
     return {(pk or RUNG_ITSELF, rung): at for pk, rung, at in rows.values_list("connection_id", "rung", "at")}
 
 
