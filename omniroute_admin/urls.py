@@ -23,5 +23,6 @@ urlpatterns = [
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("", include("billing_catalog.urls")),
     path("", include("ladder.urls")),
 ]
