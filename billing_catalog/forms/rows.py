@@ -86,7 +86,7 @@ class TextsForm(ActForm):
 
     def refuse(self, error: ValidationError | ProductError) -> None:
         """Put what a service refused beside the fields it is about."""
-        self.tell(problems_in(kind=self.kind, error=error))
+        self.tell(problems_in(error=error))
 
 
 class RowForm(TextsForm):

@@ -43,17 +43,16 @@ def field_problems(*, kind: Kind, draft: models.Model, but: Collection[str]) -> 
     try:
         draft.clean_fields(exclude=others | set(but))
     except ValidationError as error:
-        return problems_in(kind=kind, error=error)
+        return problems_in(error=error)
     return []
 
 
-def problems_in(*, kind: Kind, error: ValidationError | ProductError) -> list[Problem]:
+def problems_in(*, error: ValidationError | ProductError) -> list[Problem]:
     """Return what a service refused, by field; "" is the whole row."""
     errors = field_errors(error) if isinstance(error, ValidationError) else list(error.errors)
     if not errors:
         errors = [FieldError(pointer="", detail=getattr(error, "detail", "This cannot be."))]
-    found = [(bad.pointer.removeprefix("/"), bad.detail) for bad in errors]
-    return list(dict.fromkeys((name if name in kind.names else "", detail) for name, detail in found))
+    return list(dict.fromkeys((bad.pointer.removeprefix("/"), bad.detail) for bad in errors))
 
 
 def plain_texts(kind: Kind, row: models.Model) -> dict[str, str]:

@@ -138,7 +138,9 @@ class _Writing:
         return Outcome(self._kind.file, row.place, self._name(row), what, changes)
 
     def _others(self, stored: models.Model | None, values: Mapping[str, Any], problems: list[Problem]) -> list[Problem]:
-        """Return what else is wrong: every bad field is named at once."""
+        """Return what else is wrong: every bad field is named at once, unless the whole row is none."""
+        if any(not name for name, _ in problems):
+            return []
         draft = draft_of(kind=self._kind, row=stored, values=values)
         return field_problems(kind=self._kind, draft=draft, but=[name for name, _ in problems])
 
@@ -159,7 +161,7 @@ class _Writing:
                 else:
                     self._kind.update(stored, values, self._by)
         except (ValidationError, ProductError) as error:
-            return problems_in(kind=self._kind, error=error)
+            return problems_in(error=error)
         return []
 
     def _refused(self, row: SheetRow, problems: list[Problem]) -> Outcome:
