@@ -7,11 +7,12 @@ from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 
 from billing_catalog.core.sheets import Sheet, read_csv, read_json
-from billing_catalog.services.kinds import FILES, OFFERED
+from billing_catalog.services.kinds import FILES, OFFERED, PRICES
 from omniroute_admin.common.forms import ReasonField
 
 LARGEST_FILE = 2 * 1024 * 1024
-MOST_ROWS = 5_000
+MOST_ROWS = {True: 5_000, False: 1_000}
+"""Most rows of one file, of prices and of all else: the latter are written one by one, and the database waits."""
 CSV, JSON = "csv", "json"
 _SALT = "catalogue import"
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\xff\xfe\x00\x00": "UTF-32", b"\x00\x00\xfe\xff": "UTF-32"}
@@ -22,16 +23,23 @@ def read_sheets(*, form: str, kind: str, text: str) -> list[Sheet]:
     columns = {name: one.sheet for name, one in FILES.items()}
     sheets = [read_csv(text=text, kind=kind, columns=columns[kind])] if form == CSV else read_json(
         text=text, columns=columns)  # fmt: skip
-    count = sum(len(sheet.rows) for sheet in sheets)
-    if count > MOST_ROWS:
-        return [Sheet("", problems=(f"The file has {count:,} rows; at most {MOST_ROWS:,} are read at once.",))]
-    return sheets
+    return _too_many(sheets) or sheets
+
+
+def _too_many(sheets: list[Sheet]) -> list[Sheet]:
+    problems = []
+    for is_price, most in MOST_ROWS.items():
+        count = sum(len(sheet.rows) for sheet in sheets if (sheet.kind == PRICES.file) is is_price)
+        if count > most:
+            what = "prices" if is_price else "rows other than prices"
+            problems.append(f"The file has {count:,} {what}; at most {most:,} are read at once.")
+    return [Sheet("", problems=tuple(problems))] if problems else []
 
 
 class UploadForm(forms.Form):
     """A file to look at; nothing is written by it."""
 
-    file = forms.FileField(label="File", help_text="CSV or JSON, UTF-8, at most 2 MB and 5,000 rows.",
+    file = forms.FileField(label="File", help_text="CSV or JSON in UTF-8: at most 2 MB, 5,000 prices, 1,000 other rows.",
                            error_messages={"required": "Choose a file.", "empty": "The file is empty."})  # fmt: skip
     kind = forms.ChoiceField(
         label="Holds",

@@ -38,7 +38,7 @@ def _widget(column: Column) -> forms.Widget:
     if column.form == "truth":
         return forms.Select(choices=[("false", "no"), ("true", "yes")])
     if column.form == "text":
-        return forms.Textarea(attrs={"rows": 3, "dir": "auto"})
+        return forms.Textarea(attrs={"rows": 5, "dir": "auto"})
     if column.form == "date":
         return forms.DateInput(attrs={"type": "date"})
     numeric = {"inputmode": "decimal"} if column.form in {"number", "whole"} else {}

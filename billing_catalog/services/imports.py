@@ -1,8 +1,10 @@
 """Import the catalogue from a file: a dry run that shows every difference, then just that, in one transaction (SPEC 5).
 
-The dry run is the import itself, rolled back: what it tells of a row is what the same services will do. A row that is
-not in the file stays as it is. django-import-export was weighed and left: its rows are saved past our services, it
-ignores unknown columns, and what it writes against formulas does not read back the same.
+The dry run is the import itself, rolled back: what it tells of a row is what the same services will do. Only prices,
+of which there are thousands, are checked there and not written. A row that is not in the file stays as it is.
+
+django-import-export was weighed and left: its rows are saved past our services, it ignores unknown columns, and what it
+writes against formulas does not read back the same.
 """
 
 import hashlib
@@ -16,10 +18,12 @@ from django.db import models, transaction
 
 from billing_catalog.core.sheets import Problem, Sheet, SheetRow
 from billing_catalog.errors import ImportChanged
+from billing_catalog.models import ModelPrice
 from billing_catalog.selectors.aliases import alias_map
 from billing_catalog.selectors.prices import prices_in_force
 from billing_catalog.services.drafts import draft_of, field_problems, problems_in, read_texts
 from billing_catalog.services.kinds import FILES, PRICES, By, Kind, text_of
+from billing_catalog.services.price_batch import Wanted, set_prices
 from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
@@ -74,7 +78,7 @@ class Report(msgspec.Struct, frozen=True):
 def preview_import(*, sheets: Iterable[Sheet], now: datetime) -> Report:
     """Return what an import would do; nothing is written."""
     with deciding_write() as write:
-        report = _apply(sheets, By(actor=Actor(name="dry run"), reason="", now=now))
+        report = _apply(sheets, By(actor=Actor(name="dry run"), reason="", now=now), is_dry=True)
         write.changed = False
         transaction.set_rollback(True)
     return report
@@ -89,12 +93,12 @@ def import_sheets(*, sheets: Iterable[Sheet], shown: str, actor: Actor, reason: 
     with deciding_write() as write:
         report = _apply(sheets, By(actor=actor, reason=reason, now=now))
         if report.is_refused or report.digest != shown:
-            raise ImportChanged(report)
+            raise ImportChanged(report)  # which rolls back what was written
         write.changed = bool(report.written)
     return report
 
 
-def _apply(sheets: Iterable[Sheet], by: By) -> Report:
+def _apply(sheets: Iterable[Sheet], by: By, *, is_dry: bool = False) -> Report:
     given = {sheet.kind: sheet for sheet in sheets}
     problems = tuple(problem for sheet in given.values() for problem in sheet.problems)
     if problems:
@@ -102,7 +106,10 @@ def _apply(sheets: Iterable[Sheet], by: By) -> Report:
     outcomes: list[Outcome] = []
     for name, kind in FILES.items():
         if name in given:
-            outcomes += _Writing(kind, by).all_of(given[name].rows)
+            writing = _WritingPrices(kind, by) if kind is PRICES else _Writing(kind, by)
+            outcomes += writing.all_of(given[name].rows)
+            if not is_dry:
+                writing.finish()
     return Report(tuple(outcomes))
 
 
@@ -118,6 +125,9 @@ class _Writing:
 
     def all_of(self, rows: Iterable[SheetRow]) -> list[Outcome]:
         return [self._one(row) for row in rows]
+
+    def finish(self) -> None:
+        """Write what was put off."""
 
     def _key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(values.get(name) for name in self._kind.identity)
@@ -169,3 +179,21 @@ class _Writing:
 
     def _name(self, row: SheetRow) -> str:
         return " ".join(filter(None, (row.texts.get(name, "") for name in self._kind.identity)))[:300]
+
+
+class _WritingPrices(_Writing):
+    """Checks prices one by one, and writes them together."""
+
+    def __init__(self, kind: Kind, by: By) -> None:
+        super().__init__(kind, by)
+        self._wanted: list[Wanted] = []
+
+    def finish(self) -> None:
+        set_prices(wanted=self._wanted, **self._by)
+
+    def _write(self, stored: models.Model | None, values: dict[str, Any]) -> list[Problem]:
+        draft = draft_of(kind=self._kind, row=stored, values=values)
+        problems = field_problems(kind=self._kind, draft=draft, but=[])
+        if not problems:
+            self._wanted.append(Wanted(stored if isinstance(stored, ModelPrice) else None, values))
+        return problems

@@ -239,7 +239,7 @@ def _date(text: str) -> date:
 
 def _list(text: str) -> list[str]:
     try:
-        return list_of(text)
+        return sorted(word.strip().lower() for word in list_of(text))
     except ValueError:
         raise ValueError("Give words parted by commas.") from None
 

@@ -262,7 +262,7 @@ def test_imported_prices_act_from_now_and_the_old_ones_stay_in_the_books(curator
         (b"provider,auth_type\nx,\x00\n", "x.csv", "zero bytes"),
         (b"x" * (2 * 1024 * 1024 + 1), "x.csv", "at most 2 MB"),
         (b"provider,auth_type,colour\n", "x.csv", "no column 'colour'"),
-        (b"provider,auth_type\n" + b"".join(b"p%d,\n" % n for n in range(5001)), "x.csv", "at most 5,000"),
+        (b"provider,auth_type\n" + b"".join(b"p%d,\n" % n for n in range(1001)), "x.csv", "at most 1,000"),
         (b"{", "x.json", "This is no JSON"),
         (b'{"prizes": []}', "x.json", "no sort of rows 'prizes'"),
     ],
