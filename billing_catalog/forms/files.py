@@ -39,7 +39,7 @@ def _too_many(sheets: list[Sheet]) -> list[Sheet]:
 class UploadForm(forms.Form):
     """A file to look at; nothing is written by it."""
 
-    file = forms.FileField(label="File", help_text="CSV or JSON in UTF-8: at most 2 MB, 5,000 prices, 1,000 other rows.",
+    file = forms.FileField(label="File", help_text="CSV or JSON in UTF-8: at most 2 MB, 5,000 prices, 1,000 others.",
                            error_messages={"required": "Choose a file.", "empty": "The file is empty."})  # fmt: skip
     kind = forms.ChoiceField(
         label="Holds",
