@@ -3,7 +3,7 @@
 from django.urls import path
 
 from billing_catalog.services.kinds import ALIASES, FREE_PROVIDERS, PRICE_SOURCES, TIER_OVERRIDES
-from billing_catalog.views import files, lists, prices, rows
+from billing_catalog.views import files, lists, prices, rows, undo
 
 urlpatterns = [
     path("catalogue", lists.billing_list, name="catalogue"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("catalogue/aliases", lists.row_list, {"kind": ALIASES}, name="catalogue-aliases"),
     path("catalogue/price-sources", lists.row_list, {"kind": PRICE_SOURCES}, name="catalogue-price-sources"),
     path("catalogue/files", files.files_page, name="catalogue-files"),
+    path("catalogue/files/undo/<int:micros>", undo.undo_page, name="catalogue-undo"),
     path("catalogue/export/<str:name>.<str:form>", files.export_file, name="catalogue-export"),
     path("catalogue/billing/<int:pk>/reviewed", rows.mark_reviewed, name="catalogue-reviewed"),
     path("catalogue/<str:kind_key>/new", rows.new_row, name="catalogue-new"),

@@ -109,3 +109,10 @@ class ConfirmForm(forms.Form):
         except signing.BadSignature:
             raise forms.ValidationError("This form is not whole any more. Choose the file again.") from None
         return found
+
+
+class UndoForm(forms.Form):
+    """Confirms that an import is taken back as it was shown."""
+
+    digest = forms.CharField(widget=forms.HiddenInput)
+    reason = ReasonField()

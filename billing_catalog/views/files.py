@@ -15,7 +15,8 @@ from billing_catalog.forms.files import CSV, JSON, ConfirmForm, UploadForm, pack
 from billing_catalog.selectors.prices import prices_in_force
 from billing_catalog.services.imports import Report, import_sheets, preview_import
 from billing_catalog.services.kinds import FILES, OFFERED, PRICES, Kind, texts_of
-from billing_catalog.views.parts import by_of, frame, glance, say_done, soft_reverse
+from billing_catalog.views.parts import by_of, frame, glance, say_done
+from billing_catalog.views.undo import undo_url
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.words import count_text
 from omniroute_admin.common.views.guard import needs
@@ -58,13 +59,13 @@ def _confirm(request: HttpRequest) -> HttpResponse:
     sheets = read_sheets(**given)
     if not form.is_valid():
         return _page(request, upload=UploadForm(), report=preview_import(sheets=sheets, now=clock.now()), confirm=form)
+    by = by_of(request, form.cleaned_data["reason"])
     try:
-        report = import_sheets(sheets=sheets, shown=form.cleaned_data["packed"]["digest"],
-                               **by_of(request, form.cleaned_data["reason"]))  # fmt: skip
+        report = import_sheets(sheets=sheets, shown=form.cleaned_data["packed"]["digest"], **by)
     except ImportChanged as changed:
         return _changed(request, given, changed.report)
     counts = " and ".join(f"{len(report.of(what))} {what}" for what in ("new", "changed") if report.of(what))
-    say_done(request, what=f"Imported: {counts}.", undo="")
+    say_done(request, what=f"Imported: {counts}.", undo=undo_url(report, at=by["now"]))
     return redirect("catalogue-files")
 
 
@@ -82,7 +83,6 @@ def _page(request: HttpRequest, *, upload: UploadForm, report: Report | None = N
                              for what in ("new", "changed", "unchanged", "refused")]  # fmt: skip
         context["fresh"], context["differing"] = report.of("new"), report.of("changed")
         context["refused"] = report.of("refused")
-    context["audit_url"] = soft_reverse("audit")
     page = frame(tab="files", title="Import and export", seen=glance())
     return render(request, "billing_catalog/files.html", page | context, status=409 if more.get("is_again") else 200)
 

@@ -297,3 +297,70 @@ def test_an_unchanged_import_costs_the_same_queries_for_many_rows_as_for_few(cur
         return len(queries)
 
     assert cost(2) == cost(60)
+
+
+def imported(client: Client, content: str, *, name: str = "x.csv", kind: str = "billing") -> tuple[str, str]:
+    """Import a file; return where it is taken back, and what the page says."""
+    shown = upload(client, content, name=name, kind=kind)
+    page = client.get(client.post(URL, confirming(shown) | {"reason": "r"})["Location"])
+    found = re.search(r'href="([^"]+)">Undo<', page.content.decode())
+    return found[1] if found else "", text_in(page)
+
+
+def test_an_import_is_taken_back_as_a_whole_with_a_reason(curator: Client) -> None:
+    BillingEntryFactory(provider="other", overage="hard-stop", reason="old")
+    url, _ = imported(curator, HEAD + "other,oauth,subscription,unknown,new\nfresh,,metered,unknown,\n")
+    page = curator.get(url)
+    assert "Overage unknown → hard-stop" in text_in(page)
+    assert "Say why" in text_in(curator.post(url, form_in(page) | {"reason": ""}))
+    before = current_revision()
+    sent = form_in(page) | {"reason": "the wrong file"}
+    assert curator.post(url, sent).status_code == 302
+    assert current_revision() == before + 1
+    row = BillingEntry.objects.get()
+    assert (row.provider, row.overage, row.reason) == ("other", "hard-stop", "old")
+    assert row.history.first().history_change_reason == "the wrong file"
+    again = curator.post(url, sent)
+    assert again.status_code == 409
+    assert "It was changed since." in text_in(again)
+
+
+def test_imported_prices_are_taken_back_by_new_ones(curator: Client) -> None:
+    """SPEC 3: append-only."""
+    old = ModelPriceFactory(provider="x", model="m", rank=5)
+    url, _ = imported(curator, "provider,model,input_usd_per_million,rank\nx,m,2.5,1\nx,n,1,\n", kind="prices")
+    assert curator.post(url, form_in(curator.get(url)) | {"reason": "r"}).status_code == 302
+    now = ModelPrice.objects.get(effective_to=None)
+    assert (now.model, now.input_usd_per_million, now.rank) == ("m", old.input_usd_per_million, 5)
+    assert ModelPrice.objects.count() == 4
+    assert overlapping_prices(provider="x") == []
+
+
+def test_an_import_of_which_a_row_was_changed_since_stays_whole(curator: Client) -> None:
+    url, _ = imported(curator, HEAD + "a,,metered,unknown,\nb,,metered,unknown,\n")
+    page = curator.get(url)
+    BillingEntry.objects.get(provider="a").save()
+    answer = curator.post(url, form_in(page) | {"reason": "r"})
+    assert answer.status_code == 409
+    assert BillingEntry.objects.count() == 2
+    assert b"row-form" not in curator.get(url).content
+
+
+def test_an_import_with_an_alias_offers_no_way_back(curator: Client) -> None:
+    """SPEC 1: the rows that an alias rewrote stay with the provider."""
+    url, words = imported(curator, "alias,provider\na,b\n", kind="aliases")
+    assert url == ""
+    assert "Imported: 1 new." in words
+
+
+@pytest.mark.parametrize("micros", [0, 1, 10**18, 10**30])
+def test_an_instant_at_which_nothing_was_imported_is_not_found(curator: Client, micros: int) -> None:
+    assert curator.get(f"/catalogue/files/undo/{micros}").status_code == 404
+
+
+def test_taking_back_needs_the_right(as_role: Any, curator: Client) -> None:
+    """SPEC 5: Roles."""
+    url, _ = imported(curator, HEAD + "a,,metered,unknown,\n")
+    viewer = as_role("viewer")
+    assert viewer.get(url).status_code == 403
+    assert viewer.post(url, {}).status_code == 403
