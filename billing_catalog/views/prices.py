@@ -132,13 +132,19 @@ def _say(request: HttpRequest, done: PriceSet) -> None:
 
 
 def _undo(price: ModelPrice) -> str:
-    """Return where a price is undone: the version of the one before it, which becomes a new price."""
+    """Return where a price is undone: the version of the one before it, which becomes a new price.
+
+    One that has not begun, or is the first of its model, is taken back on the model's own page.
+    """
+    taken_back = f"{model_url(provider=price.provider, model=price.model)}#end-{price.pk}"
+    if price.effective_from > glance().now:
+        return taken_back
     before = ModelPrice.objects.filter(
         provider=price.provider, model=price.model, effective_from__lt=price.effective_from
     ).order_by("-effective_from").first()  # fmt: skip
     if before is not None:
         return version_before(before, key=PRICES.key, steps=0)
-    return f"{model_url(provider=price.provider, model=price.model)}#end-{price.pk}"
+    return taken_back
 
 
 @needs("catalog:write")

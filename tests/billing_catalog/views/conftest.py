@@ -1,10 +1,19 @@
 """People signed in with a role, for the tests of the catalogue's pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
+
+
+@pytest.fixture(autouse=True)
+def _fixed_day() -> Iterator[None]:
+    """Let every test of a page happen on one day, at no midnight."""
+    with time_machine.travel(datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC), tick=True):
+        yield
 
 
 @pytest.fixture

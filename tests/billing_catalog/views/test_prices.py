@@ -241,3 +241,22 @@ def test_who_may_only_look_sees_no_form_and_is_refused(as_role: Any) -> None:
 @pytest.mark.parametrize("query", ["", "?provider=openai", "?provider=a%20b&model=x", "?model=%00"])
 def test_an_address_without_a_model_leads_to_the_list(curator: Client, query: str) -> None:
     assert curator.get(f"/catalogue/prices/model{query}")["Location"] == "/catalogue/prices"
+
+
+def undo_of(client: Client, response: Any) -> str:
+    found = re.search(r'href="([^"]+)">Undo<', client.get(response["Location"]).content.decode())
+    assert found
+    return unescape(found[1])
+
+
+def test_a_price_is_undone_at_the_version_before_and_a_planned_one_is_taken_back(curator: Client) -> None:
+    old = make()
+    answer = curator.post(URL, opened(curator) | {"input_usd_per_million": "2.50", "reason": "r"})
+    version = undo_of(curator, answer)
+    assert version == f"/audit/price/{old.history.first().history_id}"
+    back = form_in(curator.get(version), marks=lambda given: given.get("method") == "post")
+    curator.post(version, back | {"reason": "too cheap"})
+    assert ModelPrice.objects.get(effective_to=None).input_usd_per_million == Decimal(3)
+    at = clock.now() + timedelta(days=3)
+    sent = {"input_usd_per_million": "9", "starts": "at", "starts_at": local(at), "reason": "r"}
+    assert "#end-" in undo_of(curator, curator.post(URL, opened(curator) | sent))

@@ -456,8 +456,28 @@ def test_a_reason_longer_than_the_history_keeps_is_refused(curator: Client) -> N
     assert "reason" in curator.post(entry_url(row), sent).context["form"].errors
 
 
-@pytest.mark.parametrize("path", ["/catalogue/nonsense/1", "/catalogue/price/1", "/catalogue/nonsense/new",
-                                  "/catalogue/export/billing.xml", "/catalogue/export/nonsense.csv",
-                                  "/catalogue/export/catalogue.csv"])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/catalogue/nonsense/1",
+        "/catalogue/price/1",
+        "/catalogue/nonsense/new",
+        "/catalogue/export/billing.xml",
+        "/catalogue/export/nonsense.csv",
+        "/catalogue/export/catalogue.csv",
+    ],
+)
 def test_an_address_that_is_none_is_not_found(curator: Client, path: str) -> None:
     assert curator.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/catalogue/billing/99999999999999999999", "/catalogue/billing/0/delete"])
+def test_a_row_that_never_was_leads_to_the_list(curator: Client, path: str) -> None:
+    assert curator.get(path)["Location"] == "/catalogue"
+
+
+def test_zeros_in_a_field_are_refused_and_in_an_address_left_out(curator: Client) -> None:
+    form = form_in(curator.get("/catalogue/billing/new?provider=a%00b"))
+    assert form["provider"] == "ab"
+    answer = curator.post("/catalogue/billing/new", form | {"provider": "a\x00b", "own_reason": "\x00", "reason": "r"})
+    assert {"provider", "own_reason"} <= set(answer.context["form"].errors)
