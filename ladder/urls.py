@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ladder.views import pages
+from ladder.views import pages, timeline
 
 urlpatterns = [
     path("", pages.ladder_page, name="ladder"),
@@ -10,4 +10,5 @@ urlpatterns = [
     path("pools", pages.choose_pool, name="pools"),
     path("pools/<path:pool_id>", pages.pool_page, name="pool"),
     path("connections/<path:provider>/<str:connection_id>", pages.connection_page, name="connection"),
+    path("timeline", timeline.timeline_page, name="timeline"),
 ]
