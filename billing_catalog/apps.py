@@ -14,7 +14,10 @@ class BillingCatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make the row there is one of once the tables are there, and again after a flush."""
+        """Make the row there is one of once the tables are there; say what the history keeps of this app."""
+        from billing_catalog.services.rollback import register_kinds
+
+        register_kinds()
         post_migrate.connect(_make_row, sender=self)
 
 

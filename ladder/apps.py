@@ -13,7 +13,10 @@ class LadderConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make the rows there is one of once the tables are there, and again after a flush."""
+        """Make the rows there is one of once the tables are there; say what the history keeps of this app."""
+        from ladder.services.rollback import register_kinds
+
+        register_kinds()
         post_migrate.connect(_make_rows, sender=self)
 
 

@@ -14,9 +14,11 @@ from ladder.models import Connection, SpendHold
 from ladder.selectors.ledger import read_budgets
 from ladder.services.budgets import lock_budgets, read_gates
 from ladder.services.clashes import write_looking_again
+from ladder.services.hold_rows import HoldEnd, end_of_hold
 from ladder.services.live_connections import Refusal, lock_connections
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.core.numbers import usd_text
+from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.errors import BadRequest, Conflict, NotFound, ProductError, field
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import DecidingWrite, deciding_write
@@ -44,12 +46,13 @@ class Granted(msgspec.Struct, frozen=True):
 
 
 def grant_hold(*, request: HoldRequest, actor: Actor, now: datetime) -> Granted:
-    """Grant a hold; asked again with the same content it is the same hold, whatever became of it since.
+    """Grant a hold; asked again with the same content it is the same hold as long as it acts.
 
     Raises:
         NotFound: `unknown_connection`.
         BadRequest: the provider is missing or another one.
-        Conflict: `conflict` (the id is another hold's), `rung_disabled` or `budget_spent`, these with `left_usd`.
+        Conflict: `conflict` (the id is another hold's), `hold_ended` (this id's hold reserves nothing any more; with
+            `ended`, `ended_at` and `settled_by`), `rung_disabled` or `budget_spent`, these with `left_usd`.
     """
     return write_looking_again(lambda write: _grant(request, write, actor, now))
 
@@ -76,7 +79,7 @@ def release_hold(*, hold_id: str, now: datetime) -> None:
 def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: datetime) -> Granted:
     write.changed = False
     connection, write.changed = _find_connection(request, actor, now)
-    known = SpendHold.objects.select_related("connection").filter(hold_id=request.hold_id).first()
+    known = SpendHold.objects.select_related("connection", "settled_by").filter(hold_id=request.hold_id).first()
     if known is not None:
         return _again(known, request, connection, now)
     rung = _rung_of(request, connection, now)
@@ -131,7 +134,23 @@ def _again(row: SpendHold, request: HoldRequest, connection: Connection, now: da
     said = (connection.pk, request.model, request.estimated_cost_usd, ttl)
     if said != (row.connection.pk, row.model, row.amount_usd, row.expires_at - row.created_at):
         raise Conflict("This id is another hold's.")
+    end = end_of_hold(row, now=now)
+    if end is not None:
+        raise _ended(end)
     return _granted(row, _budget_of(rung_named(row.rung), now), now, is_new=False)
+
+
+def _ended(end: HoldEnd) -> Conflict:
+    """Return the refusal of a hold that is over: a router that read it as granted would spend unreserved."""
+    ways = {
+        "settled": f"was settled by event {end.event_id!r}",
+        "released": "was released",
+        "expired": "expired",
+    }
+    at = iso_text(end.at)
+    late = "" if end.how == "settled" or end.event_id is None else f" Event {end.event_id!r} was booked for it later."
+    detail = f"This hold {ways[end.how]} at {at} and reserves nothing any more.{late} Ask again with a new hold_id."
+    return Conflict(detail, code="hold_ended", ended=end.how, ended_at=at, settled_by=end.event_id)
 
 
 def _rung_of(request: HoldRequest, connection: Connection, now: datetime) -> Rung:

@@ -16,6 +16,7 @@ from ladder.views.picture import is_current, picture_of, sums_of
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
 from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
+from omniroute_admin.common.backends import token_read_with
 from omniroute_admin.common.selectors.revision import current_token
 from omniroute_admin.common.views.guard import needs, require_right, sign_in_again
 
@@ -64,9 +65,10 @@ def live_ladder(request: HttpRequest) -> HttpResponse:
     """
     if not request.user.is_authenticated:
         return sign_in_again()
+    # The clock first: what was read before an instant may be shown as of it only if nothing was written between.
     token, now = request.GET.get("v", ""), clock.now()
     held = picture_of(token)
-    if held and is_current(held, token=current_token(), now=now, zone=display_zone()):
+    if held and is_current(held, token=token_read_with(request.user) or current_token(), now=now, zone=display_zone()):
         return HttpResponse(status=204)
     require_right(request.user, "pools:read")
     shows = "pool" if request.GET.get("show") == "pool" else "ladder"

@@ -1,0 +1,203 @@
+"""The one history of everything that is changed by hand or by key: one list over the tables of all kinds (SPEC 3, 5).
+
+A version is told by what differs from the version before it of the same row. One query finds the versions of all kinds
+in their order, one more per kind that is among them reads them together with those before.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
+
+from omniroute_admin.common.core.changes import EMPTY, NOTHING, FieldChange, HistoryEntry
+from omniroute_admin.common.kinds import Kind, all_kinds, find_kind
+
+NOBODY_NAMED = "nobody named"
+"""Who made a change of which the history knows no name: the installation itself, or a shell."""
+
+Place = tuple[str, int]
+"""Where a version stands: key of the kind, id of the version."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Which changes are asked for; what is left empty does not narrow.
+
+    `kinds` are keys, `act` is one of ACTS; `who`, `what` and `reason` are parts of a text in any letter case. `since`
+    is inclusive, `until` exclusive, both aware. `owner` is the primary key of a connection: only what belongs to it.
+    """
+
+    kinds: tuple[str, ...] = ()
+    act: str = ""
+    who: str = ""
+    what: str = ""
+    reason: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    owner: int | None = None
+
+
+def find_entries(*, asked: Asked, limit: int, offset: int = 0) -> list[HistoryEntry]:
+    """Return the changes that are asked for, the newest first."""
+    return entries_at(places=find_places(asked=asked, limit=limit, offset=offset))
+
+
+def count_entries(*, asked: Asked) -> int:
+    """Return how many changes are asked for; one query."""
+    found = _merged(asked)
+    return 0 if found is None else found.count()
+
+
+def find_places(*, asked: Asked, limit: int | None = None, offset: int = 0) -> list[Place]:
+    """Return where the changes stand that are asked for, the newest first; one query."""
+    found = _merged(asked)
+    if found is None:
+        return []
+    ordered = found.order_by("-history_date", "-history_id", "kind")
+    end = None if limit is None else offset + limit
+    return [(kind, history_id) for kind, history_id, _ in ordered[offset:end]]
+
+
+def entries_at(*, places: Sequence[Place]) -> list[HistoryEntry]:
+    """Return the changes at these places, in their order; one query per kind among them."""
+    wanted = sorted(places)
+    told: dict[Place, HistoryEntry] = {}
+    for key, group in groupby(wanted, key=lambda place: place[0]):
+        kind = find_kind(key)
+        if kind is not None:
+            told |= {(key, one.history_id): one for one in _read(kind, [history_id for _, history_id in group])}
+    return [told[place] for place in places if place in told]
+
+
+def entries_of(*, kind: str, rows: Sequence[int], limit: int) -> list[HistoryEntry]:
+    """Return the last changes of these rows (primary keys) of one kind, the newest first; two queries."""
+    known = find_kind(kind)
+    if known is None or not rows:
+        return []
+    found = known.versions.filter(id__in=rows).order_by("-history_date", "-history_id")
+    ids = found.values_list("history_id", flat=True)[:limit]
+    return entries_at(places=[(kind, one) for one in ids])
+
+
+def find_entry(*, kind: str, history_id: int) -> HistoryEntry | None:
+    """Return one change; None where there is none of that number."""
+    return next(iter(entries_at(places=[(kind, history_id)])), None)
+
+
+def find_version(*, kind: Kind, history_id: int) -> Any | None:
+    """Return the stored version itself; None where there is none of that number."""
+    return kind.versions.select_related(*kind.related).filter(history_id=history_id).first()
+
+
+def _merged(asked: Asked) -> QuerySet[Any, Any] | None:
+    """Return (kind, history_id, history_date) of all that is asked for, in no order."""
+    chosen = [kind for kind in all_kinds() if not asked.kinds or kind.key in asked.kinds]
+    if asked.owner is not None:
+        chosen = [kind for kind in chosen if kind.owner]
+    parts = [
+        kind.versions.filter(_condition(kind, asked))
+        .annotate(kind=Value(kind.key, output_field=CharField()))
+        .values_list("kind", "history_id", "history_date")
+        for kind in chosen
+    ]
+    return parts[0].union(*parts[1:], all=True) if parts else None
+
+
+def _condition(kind: Kind, asked: Asked) -> Q:
+    found = Q()
+    if asked.act:
+        found &= kind.act_is(asked.act)
+    if asked.who:
+        found &= _who_is(asked.who)
+    if asked.reason:
+        found &= Q(history_change_reason__icontains=asked.reason)
+    if asked.since is not None:
+        found &= Q(history_date__gte=asked.since)
+    if asked.until is not None:
+        found &= Q(history_date__lt=asked.until)
+    if asked.owner is not None:
+        found &= Q(**{kind.owner: asked.owner})
+    for word in asked.what.split():
+        found &= _named(kind, word)
+    return found
+
+
+def _who_is(name: str) -> Q:
+    found = Q(history_actor__icontains=name)
+    return found | Q(history_actor="") if name.lower() in NOBODY_NAMED else found
+
+
+def _named(kind: Kind, text: str) -> Q:
+    """Return the condition of versions whose row is named by that text: `claude/c1` by both of its halves."""
+    found = Q(pk__isnull=False) if text.lower() in kind.word.lower() else Q(pk__isnull=True)
+    for column in kind.searched:
+        found |= Q(**{f"{column}__icontains": text})
+    if "/" in text and len(kind.searched) > 1:
+        found |= _all_of(kind, text.split("/"))
+    return found
+
+
+def _all_of(kind: Kind, parts: Iterable[str]) -> Q:
+    found = Q()
+    for part in filter(None, parts):
+        either = Q()
+        for column in kind.searched:
+            either |= Q(**{f"{column}__icontains": part})
+        found &= either
+    return found
+
+
+def _read(kind: Kind, ids: Sequence[int]) -> Iterator[HistoryEntry]:
+    """Yield the changes of one kind; one query reads the versions and those before them."""
+    older = kind.versions.filter(id=OuterRef("id"), history_id__lt=OuterRef("history_id"))
+    before = Subquery(older.order_by("-history_id").values("history_id")[:1])
+    asked = kind.versions.filter(history_id__in=ids)
+    rows = kind.versions.filter(
+        Q(history_id__in=ids) | Q(history_id__in=asked.annotate(before=before).values("before"))
+    )
+    wanted = frozenset(ids)
+    found = {row.history_id: row for row in rows.select_related(*kind.related)}
+    last: dict[int, Any] = {}
+    for history_id in sorted(found):
+        version = found[history_id]
+        if history_id in wanted:
+            yield _entry(kind, version, last.get(version.id))
+        last[version.id] = version
+
+
+def _entry(kind: Kind, version: Any, before: Any | None) -> HistoryEntry:
+    act = kind.act_of(version)
+    return HistoryEntry(
+        kind=kind.key,
+        history_id=version.history_id,
+        at=version.history_date,
+        who=version.history_actor or NOBODY_NAMED,
+        reason=version.history_change_reason or "",
+        act=act,
+        what=kind.name(version),
+        changes=(*_changes(kind, version, before), *kind.more(version, before)),
+        may_roll_back=kind.roll_back is not None,
+        did=kind.did(version, before) or act,
+        row=version.id,
+        word=kind.word,
+    )
+
+
+def _changes(kind: Kind, version: Any, before: Any | None) -> Iterator[FieldChange]:
+    """Yield what differs from the version before; of a row that was made or deleted, all that there is of it."""
+    alone = version.history_type in {"+", "-"}
+    for name, told in kind.fields.items():
+        value = getattr(version, name)
+        words = told.words(value)
+        if alone and words not in {NOTHING, EMPTY}:
+            is_new = version.history_type == "+"
+            yield FieldChange(name, told.label, "" if is_new else words, words if is_new else "")
+        elif not alone and _old(kind, before, name, value) != value:
+            yield FieldChange(name, told.label, told.words(_old(kind, before, name, value)), words)
+
+
+def _old(kind: Kind, before: Any | None, name: str, value: Any) -> Any:
+    """Return the value before; where it is not known the value itself: nothing is told that is not known."""
+    return kind.at_first.get(name, value) if before is None else getattr(before, name)
