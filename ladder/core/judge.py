@@ -25,11 +25,11 @@ class Account(msgspec.Struct, frozen=True):
     verdict: Verdict
 
     @property
-    def is_scoped(self) -> bool:
-        """Tell whether anything about it speaks of some models only, so that each model is judged by itself."""
+    def globs(self) -> frozenset[str]:
+        """Return the globs of models that anything about it speaks of."""
         one = self.connection
         models = [window.model for window in one.windows] + [cooldown.model for cooldown in one.cooldowns]
-        return bool(one.excluded_models) or any(model is not None for model in models)
+        return frozenset([*one.excluded_models, *(model for model in models if model is not None)])
 
     @property
     def follows_tier(self) -> bool:

@@ -14,6 +14,7 @@ from ladder.core.money import held_usd, left_usd
 from ladder.core.pool import build_pool
 from ladder.core.quota import counting_windows, judge_window, judge_windows, quota_instants
 from ladder.core.reasons import Code
+from ladder.core.scope import Scope
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import (
     PAID_RUNGS,
@@ -231,11 +232,11 @@ def _places(snapshot: Snapshot, account: Account, now: datetime) -> list[tuple[P
 
 
 def _models_by_rung(snapshot: Snapshot, account: Account, now: datetime) -> dict[Rung, list[Circumstances]]:
-    """Return under what a connection is judged on each rung it stands on: one scope, or one for each model.
+    """Return under what a connection is judged on each rung it stands on: one scope, or each that its models are in.
 
     A connection whose provider has no model stands where an unknown model would (T: premium).
     """
-    found: dict[Rung, list[Circumstances]] = {}
+    found: dict[Rung, dict[Scope, Circumstances]] = {}
     models = snapshot.models_of(provider=account.connection.provider, now=now) or ("",)
     for model in models:
         placed = snapshot.place(
@@ -246,10 +247,10 @@ def _models_by_rung(snapshot: Snapshot, account: Account, now: datetime) -> dict
             # A scope is shared by models that are judged alike, and here "no model" is judged as no other.
             under = msgspec.structs.replace(under, model=model)
         rung = rung_of(billing=account.verdict.billing, tier=under.tier)
-        known = found.setdefault(rung, [])
-        if account.is_scoped or not known:
-            known.append(under)
-    return found
+        known = found.setdefault(rung, {})
+        if account.globs or not known:
+            known[placed.scope] = under
+    return {rung: list(known.values()) for rung, known in found.items()}
 
 
 def _place(

@@ -1,11 +1,11 @@
 """One prepared snapshot: the facts of one revision, indexed, with every judgement made at most once.
 
-A connection is judged once per scope: the models of a provider that are judged alike share one, a model of which some
-window, cooldown or exclusion speaks has its own. Judgements are kept with the instant at which they could change (P9)
-and are made anew when it has passed, or when the clock went back.
+A connection is judged once per scope: the models of a provider that are judged alike share one; globs of windows,
+cooldowns and exclusions tell them apart. Judgements are kept with the instant at which they could change (P9) and are
+made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from billing_catalog.core.billing import classify, index_catalog
+from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.money import Span, closed_spans
 from ladder.core.reasons import Code
+from ladder.core.scope import Scope
 from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
 from omniroute_admin.common.core.names import NOAUTH
 
@@ -27,42 +29,6 @@ _MEMO_LIMIT = 20_000
 
 _BEFORE_ABILITY = tuple(Code)[: tuple(Code).index(Code.CAPABILITY_MISSING)]
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
-
-
-class Split(msgspec.Struct, frozen=True):
-    """A list of connections judged under one scope: survivors by rung (P1, P5), and what became of each pair.
-
-    Models that share a scope may change tier or ability at different instants, so those are not in `change_at`:
-    `follows_tier` and `asks_ability` tell whether any pair would change with them.
-    """
-
-    outcomes: tuple[PairOutcome, ...]
-    by_rung: tuple[tuple[Rung, tuple[str, ...], bool], ...]
-    counts: tuple[tuple[Code, int], ...]
-    change_at: datetime
-    follows_tier: bool
-    asks_ability: bool
-
-    def holds_until(self, placed: "Placed") -> datetime:
-        """Return when the first of these outcomes changes for the models of `placed` (P9)."""
-        return min(self.change_at, self.placed_until(placed))
-
-    def placed_until(self, placed: "Placed") -> datetime:
-        """Return when a change of tier or ability first changes one of these outcomes."""
-        tier_until = placed.tier_until if self.follows_tier else NEVER
-        return min(tier_until, placed.ability_until) if self.asks_ability else tier_until
-
-
-class Scope:
-    """Candidates that are judged alike in one kind of pool: same provider, tier and ability, or one model alone."""
-
-    __slots__ = ("pairs", "provider", "splits", "under")
-
-    def __init__(self, provider: str, under: Circumstances) -> None:
-        self.provider = provider
-        self.under = under
-        self.pairs: dict[str, PairOutcome] = {}
-        self.splits: dict[tuple[str, ...] | str, Split] = {}
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -107,7 +73,7 @@ class Snapshot:
             item.connection.provider: item for item in self.accounts if item.connection.connection_id == NOAUTH
         }
         self._by_id.pop(NOAUTH, None)
-        self._scoped = {item.connection.provider for item in self.accounts if item.is_scoped}
+        self._globs = _globs_by_provider(self.accounts)
         self._prices = _group_prices(facts.prices)
         self._tiers = index_tiers(
             rules=facts.tier_rules,
@@ -144,12 +110,19 @@ class Snapshot:
         """Return the memory of where each (provider, model) is judged, for one kind of pool."""
         return self._placed.setdefault((grouping, capability), {})
 
+    def placed(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
+        """Return the scope of a (provider, model) in one kind of pool, remembered or worked out."""
+        known = self.placed_models(grouping=grouping, capability=capability).get((provider, model))
+        if known is not None and known.change_at > now:
+            return known
+        return self.place(provider=provider, model=model, grouping=grouping, capability=capability, now=now)
+
     def place(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
         """Return the scope of a (provider, model) in one kind of pool, and remember it."""
         tier, tier_until = self.tier_of(provider=provider, model=model, now=now)
         capable, ability_until = self._ability_of(provider, model, capability, now)
-        alone = model if provider in self._scoped else None
-        key = (grouping, provider, tier, capable, alone)
+        spoken_of = tuple(glob_matches(pattern=glob, name=model) for glob in self._globs.get(provider, ()))
+        key = (grouping, provider, tier, capable, spoken_of)
         scope = self._scopes.get(key)
         if scope is None:
             _bound(self._scopes)
@@ -211,24 +184,35 @@ class Snapshot:
             now=now,
         )
 
-    def split(self, *, scope: Scope, ids: tuple[str, ...] | str, now: datetime) -> Split:
-        """Judge the pairs of a candidate, each connection at most once per scope, and remember the result."""
-        listed = (ids,) if isinstance(ids, str) else ids
-        outcomes = tuple(self._outcome(scope, connection_id, now) for connection_id in listed)
-        _bound(scope.splits)
-        accounts = [self.find_account(connection_id=one, provider=scope.provider) for one in listed]
-        split = scope.splits[ids] = _split_of(outcomes, [one for one in accounts if isinstance(one, Account)])
-        return split
+    def outcomes(self, *, scope: Scope, ids: tuple[str, ...], now: datetime) -> tuple[PairOutcome, ...]:
+        """Return what became of each pair of a list, judging each connection at most once per scope."""
+        if scope.until <= now:
+            scope.drop_past(now)
+        return tuple(self._outcome(scope, connection_id, now) for connection_id in ids)
 
     def _outcome(self, scope: Scope, connection_id: str, now: datetime) -> PairOutcome:
-        known = scope.pairs.get(connection_id)
-        if known is not None and now < known.change_at:
+        known = scope.outcomes.get(connection_id)
+        if known is not None:
             return known
         account = self.find_account(connection_id=connection_id, provider=scope.provider)
         if isinstance(account, Code):
+            # Callers choose the names of what nobody knows, so those are not remembered.
             return PairOutcome(connection_id, None, Reason(account))
-        outcome = scope.pairs[connection_id] = judge_pair(account=account, under=scope.under, now=now)
+        outcome = judge_pair(account=account, under=scope.under, now=now)
+        scope.keep(outcome)
         return outcome
+
+    def placed_until(self, *, placed: Placed, ids: tuple[str, ...], now: datetime) -> datetime:
+        """Return when a change of tier or ability first changes what became of one of these pairs (P9).
+
+        Models that share a scope may change tier or ability at different instants, so those are not in its `until`.
+        """
+        provider = placed.scope.provider
+        accounts = [self.find_account(connection_id=one, provider=provider) for one in ids]
+        follows_tier = any(isinstance(one, Account) and one.follows_tier for one in accounts)
+        asks_ability = any(_asks_ability(one) for one in self.outcomes(scope=placed.scope, ids=ids, now=now))
+        tier_until = placed.tier_until if follows_tier else NEVER
+        return min(tier_until, placed.ability_until) if asks_ability else tier_until
 
     def inventory(self, *, now: datetime) -> Inventory:
         """Return the stored candidates now: one per current price row, by rank, provider, model (SPEC 4)."""
@@ -277,6 +261,14 @@ def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
     return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
 
 
+def _globs_by_provider(accounts: Iterable[Account]) -> dict[str, tuple[str, ...]]:
+    """Return by provider the globs over models that anything about its connections has: they tell its models apart."""
+    found: dict[str, set[str]] = {}
+    for account in accounts:
+        found.setdefault(account.connection.provider, set()).update(account.globs)
+    return {provider: tuple(sorted(globs)) for provider, globs in found.items() if globs}
+
+
 def _keyless_path(provider: str) -> Account:
     """Return the connection `noauth` of a provider where none is stored: it is always known (SPEC 1)."""
     verdict = classify(catalog={}, provider=provider, connection_id=NOAUTH, auth_type="none")
@@ -306,25 +298,3 @@ def _asks_ability(outcome: PairOutcome) -> bool:
 def _bound(memory: dict[Any, Any]) -> None:
     if len(memory) >= _MEMO_LIMIT:
         memory.clear()
-
-
-def _split_of(outcomes: tuple[PairOutcome, ...], accounts: Sequence[Account]) -> Split:
-    survivors: dict[Rung, list[PairOutcome]] = {}
-    counts: dict[Code, int] = {}
-    for outcome in outcomes:
-        if outcome.reason is not None:
-            counts[outcome.reason.code] = counts.get(outcome.reason.code, 0) + 1
-        elif outcome.rung is not None:
-            survivors.setdefault(outcome.rung, []).append(outcome)
-    by_rung = tuple(
-        (rung, tuple(pair.connection_id for pair in pairs), any(pair.may_bill_past_plan for pair in pairs))
-        for rung, pairs in sorted(survivors.items())
-    )
-    return Split(
-        outcomes,
-        by_rung,
-        tuple(counts.items()),
-        min((outcome.change_at for outcome in outcomes), default=NEVER),
-        follows_tier=any(account.follows_tier for account in accounts),
-        asks_ability=any(_asks_ability(outcome) for outcome in outcomes),
-    )
