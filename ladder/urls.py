@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ladder.views import pages, timeline
+from ladder.views import pages, spend, timeline
 
 urlpatterns = [
     path("", pages.ladder_page, name="ladder"),
@@ -10,5 +10,8 @@ urlpatterns = [
     path("pools", pages.choose_pool, name="pools"),
     path("pools/<path:pool_id>", pages.pool_page, name="pool"),
     path("connections/<path:provider>/<str:connection_id>", pages.connection_page, name="connection"),
+    path("spend", spend.spend_page, name="spend"),
+    path("spend/breakdown.csv", spend.spend_breakdown_file, name="spend-breakdown"),
+    path("spend/events.csv", spend.spend_events_file, name="spend-events"),
     path("timeline", timeline.timeline_page, name="timeline"),
 ]

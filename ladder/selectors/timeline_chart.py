@@ -1,13 +1,12 @@
 """Reading what the timeline draws: what served when, and how much happened when (SPEC 5, 6)."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db.models import Case, Count, IntegerField, Max, QuerySet, Value, When
-from django.db.models.functions import Trunc
 
 from ladder.core.marks import BUDGET_ENDS, BudgetVersion, Happened, Lane, lane_of_flip, window_ends
 from ladder.core.stretches import THINNED_REACH, Sample, Stretch, Turn, find_stretches
@@ -15,6 +14,7 @@ from ladder.core.timeline import Serving
 from ladder.core.values import Period, Rung, Weekday
 from ladder.models import RungBudget, RungFlip, RungSample, TimelineCursor
 from ladder.selectors.acts import ACTS, acts_between
+from ladder.selectors.slots import HOUR, MINUTE, slot_of, slot_start
 
 _BY_THE_MINUTE = timedelta(days=2)
 _WORDS = {int(rung): rung.word for rung in Rung}
@@ -61,30 +61,30 @@ def read_happened(*, start: datetime, end: datetime) -> list[Happened]:
 
     Four queries, whatever happened; the lines they return do not grow with what happened together.
     """
-    slot = "minute" if end - start <= _BY_THE_MINUTE else "hour"
-    return [*_flips(start, end, slot), *_acts(start, end, slot), *_window_ends(start, end)]
+    size = MINUTE if end - start <= _BY_THE_MINUTE else HOUR
+    return [*_flips(start, end, size), *_acts(start, end, size), *_window_ends(start, end)]
 
 
-def _slots(rows: QuerySet[Any, Any], field: str, slot: str, what: str) -> QuerySet[Any, Any]:
+def _slots(rows: QuerySet[Any, Any], field: str, size: int, what: str) -> QuerySet[Any, Any]:
     """Return (slot, what, how many) of rows."""
-    cut = rows.order_by().annotate(m_slot=Trunc(field, slot, tzinfo=UTC))
+    cut = rows.order_by().annotate(m_slot=slot_of(field, size=size))
     return cut.values("m_slot", what).annotate(m_count=Count("*")).values_list("m_slot", what, "m_count")
 
 
-def _flips(start: datetime, end: datetime, slot: str) -> Iterator[Happened]:
+def _flips(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
     rows = RungFlip.objects.filter(kind="connection", at__gte=start, at__lt=end)
-    for at, cause, count in _slots(rows, "at", slot, "cause"):
-        yield Happened(max(at, start), lane_of_flip(cause), cause, count)
+    for slot, cause, count in _slots(rows, "at", size, "cause"):
+        yield Happened(max(slot_start(slot, size=size), start), lane_of_flip(cause), cause, count)
 
 
-def _acts(start: datetime, end: datetime, slot: str) -> Iterator[Happened]:
+def _acts(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
     lanes = {act.kind: act.lane for act in ACTS}
     first, *others = [
-        _slots(rows.annotate(m_kind=Value(kind)), "history_date", slot, "m_kind")
+        _slots(rows.annotate(m_kind=Value(kind)), "history_date", size, "m_kind")
         for kind, rows in acts_between(start=start, end=end)
     ]
-    for at, kind, count in first.union(*others, all=True):
-        yield Happened(max(at, start), lanes[kind], kind, count)
+    for slot, kind, count in first.union(*others, all=True):
+        yield Happened(max(slot_start(slot, size=size), start), lanes[kind], kind, count)
 
 
 def _window_ends(start: datetime, end: datetime) -> Iterator[Happened]:

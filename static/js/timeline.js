@@ -134,7 +134,7 @@
 
   function make(canvas, colour, width) {
     const options = {
-      width, height: 306, padding: [8, 22, 0, 0], legend: { show: false },
+      width, height: 306, padding: [8, 34, 0, 0], legend: { show: false },
       scales: {
         x: { time: false, range: () => [data.start, data.end] },
         y: { range: () => [lowest - 0.6, data.rungs.length - 0.4] },

@@ -7,12 +7,13 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from omniroute_admin.common.core.roles import role_words
 from omniroute_admin.common.scopes import rights_of_user, roles_of_user
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 class RoleNeededError(PermissionDenied):
@@ -46,7 +47,7 @@ def needs(right: str, *, to_change: str | None = None) -> Callable[[View], View]
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             require_right(request.user, right)
             if to_change is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
                 require_right(request.user, to_change)
@@ -55,7 +56,7 @@ def needs(right: str, *, to_change: str | None = None) -> Callable[[View], View]
         signed_in = login_required(guard)
 
         @wraps(view)
-        def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if "HX-Request" in request.headers and not request.user.is_authenticated:
                 return sign_in_again()
             return signed_in(request, *args, **kwargs)
