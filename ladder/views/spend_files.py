@@ -10,6 +10,7 @@ from ladder.selectors.spend_events import LedgerRow
 from ladder.selectors.spend_windows import WindowSpend
 from ladder.views.presenting.spend import KIND_WORDS
 from omniroute_admin.common.core.cells import safe_cell
+from omniroute_admin.common.core.numbers import usd_text
 from omniroute_admin.common.core.screen import iso_text
 
 _MONEY = (
@@ -83,7 +84,7 @@ def _numbers(totals: SpendTotals) -> list[str]:
 
 
 def _money(value: Decimal | None) -> str:
-    return "" if value is None else f"{value:f}"
+    return "" if value is None else usd_text(value)
 
 
 def _whole(value: int | None) -> str:
