@@ -9,7 +9,6 @@ from django.db.models import Expression, TextField
 from django.db.models.functions import Cast, Substr
 
 MINUTE, HOUR = 16, 13
-_FORMS = {MINUTE: "%Y-%m-%d %H:%M", HOUR: "%Y-%m-%d %H"}
 
 
 def slot_of(field: str, *, size: int) -> Expression:
@@ -17,6 +16,6 @@ def slot_of(field: str, *, size: int) -> Expression:
     return Substr(Cast(field, TextField()), 1, size)
 
 
-def slot_start(text: str, *, size: int) -> datetime:
+def slot_start(text: str) -> datetime:
     """Return the first instant of a piece."""
-    return datetime.strptime(text, _FORMS[size]).replace(tzinfo=UTC)
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

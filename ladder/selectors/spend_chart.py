@@ -30,7 +30,7 @@ def read_booked(*, spans: Spans) -> dict[Rung, list[Spent]]:
     booked: dict[Rung, list[Spent]] = {}
     for word, slot, usd in rows.annotate(usd=Sum("booked_usd")).order_by("slot").values_list("rung", "slot", "usd"):
         rung = rung_named(word)
-        at = max(slot_start(slot, size=size), spans[rung][0])
+        at = max(slot_start(slot), spans[rung][0])
         booked.setdefault(rung, []).append(Spent(at, usd))
     return booked
 

@@ -74,7 +74,7 @@ def _slots(rows: QuerySet[Any, Any], field: str, size: int, what: str) -> QueryS
 def _flips(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
     rows = RungFlip.objects.filter(kind="connection", at__gte=start, at__lt=end)
     for slot, cause, count in _slots(rows, "at", size, "cause"):
-        yield Happened(max(slot_start(slot, size=size), start), lane_of_flip(cause), cause, count)
+        yield Happened(max(slot_start(slot), start), lane_of_flip(cause), cause, count)
 
 
 def _acts(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
@@ -84,7 +84,7 @@ def _acts(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
         for kind, rows in acts_between(start=start, end=end)
     ]
     for slot, kind, count in first.union(*others, all=True):
-        yield Happened(max(slot_start(slot, size=size), start), lanes[kind], kind, count)
+        yield Happened(max(slot_start(slot), start), lanes[kind], kind, count)
 
 
 def _window_ends(start: datetime, end: datetime) -> Iterator[Happened]:

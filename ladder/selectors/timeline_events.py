@@ -51,15 +51,16 @@ class TimelineEvent(msgspec.Struct, frozen=True):
     what: str
 
 
-def count_events(*, start: datetime, end: datetime, asked: EventFilter) -> int:
-    """Return how many events [start, end) has; one query."""
-    rows = _rows(start, end, asked)
-    return 0 if rows is None else rows.count()
+def events_between(*, start: datetime, end: datetime, asked: EventFilter) -> QuerySet[Any, Any] | None:
+    """Return the rows of the events of [start, end), to count and to list; None where nothing can be among them."""
+    parts = [_flips(start, end, asked)]
+    parts += [_acts(act, start, end, asked) for act in ACTS if _may_hold(act, asked)]
+    found = [part for part in parts if part is not None]
+    return found[0].union(*found[1:], all=True) if found else None
 
 
-def list_events(*, start: datetime, end: datetime, asked: EventFilter, offset: int, limit: int) -> list[TimelineEvent]:
-    """Return a part of the events of [start, end), newest first; two queries."""
-    rows = _rows(start, end, asked)
+def list_events(rows: QuerySet[Any, Any] | None, *, offset: int, limit: int) -> list[TimelineEvent]:
+    """Return a part of the events that `events_between` found, newest first; two queries."""
     if rows is None:
         return []
     found = list(rows.order_by("-e_at", "-e_kind", "-e_pk")[offset : offset + limit])
@@ -71,13 +72,6 @@ def list_events(*, start: datetime, end: datetime, asked: EventFilter, offset: i
         .values_list("pk", "provider", "connection_id")
     }
     return [TimelineEvent(at, kind, pk, names.get(key), *texts) for at, kind, pk, key, *texts in found]
-
-
-def _rows(start: datetime, end: datetime, asked: EventFilter) -> QuerySet[Any, Any] | None:
-    parts = [_flips(start, end, asked)]
-    parts += [_acts(act, start, end, asked) for act in ACTS if _may_hold(act, asked)]
-    found = [part for part in parts if part is not None]
-    return found[0].union(*found[1:], all=True) if found else None
 
 
 def _flips(start: datetime, end: datetime, asked: EventFilter) -> QuerySet[Any, Any] | None:

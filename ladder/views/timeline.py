@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from ladder.core.marks import gather
 from ladder.core.values import Rung
 from ladder.selectors.timeline_chart import is_timeline_begun, read_happened, read_stretches
-from ladder.selectors.timeline_events import count_events, list_events
+from ladder.selectors.timeline_events import events_between, list_events
 from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.steps import SLOTS, Steps, chart_data, lane_choices, still_of
 from ladder.views.presenting.timeline import event_row, mark_rows, served, stretch_rows
@@ -90,8 +90,9 @@ def _chart(glance: Glance, start: datetime, until: datetime, end: datetime) -> d
 
 
 def _events(asked: Asked, glance: Glance, start: datetime, end: datetime, *, may_audit: bool) -> dict[str, Any]:
-    leaf = leaf_of(total=count_events(start=start, end=end, asked=asked.events), page=asked.page, size=PAGE_SIZE)
-    found = list_events(start=start, end=end, asked=asked.events, offset=leaf.part.start, limit=leaf.size)
+    rows = events_between(start=start, end=end, asked=asked.events)
+    leaf = leaf_of(total=0 if rows is None else rows.count(), page=asked.page, size=PAGE_SIZE)
+    found = list_events(rows, offset=leaf.part.start, limit=leaf.size)
     return {
         "events": [event_row(event, glance=glance, may_audit=may_audit) for event in found],
         "leaf": leaf,

@@ -104,6 +104,8 @@ def test_a_file_is_downloaded_with_what_the_page_shows(spend: Page) -> None:
 def test_a_narrow_screen_shows_all_of_it_without_scrolling_sideways(spend: Page) -> None:
     spend.set_viewport_size({"width": 390, "height": 844})
     spend.wait_for_function("document.querySelector('#chart-cheap canvas').getBoundingClientRect().width < 390")
+    spend.get_by_role("link", name="Settled").focus()
+    expect(spend.get_by_role("link", name="Settled")).to_be_in_viewport()
     for theme in ("light", "dark"):
         spend.emulate_media(color_scheme=theme)
         assert spend.evaluate("document.documentElement.scrollWidth") <= 390

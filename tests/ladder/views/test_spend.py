@@ -57,7 +57,7 @@ def page(client: Client, query: str = "") -> str:
 
 def rows(html: str, kind: str) -> dict[str, list[str]]:
     """Return the rows of a table of money, each cell as plain text, by what the first says."""
-    body = re.split(rf'class="cards {kind}"', html)[1].split("<tbody")[1].split("</tbody>")[0]
+    body = re.split(rf'class="cards {kind}[ "]', html)[1].split("<tbody")[1].split("</tbody>")[0]
     found = {}
     for row in re.findall(r"<tr .*?</tr>", body, re.DOTALL):
         cells = [_plain(cell) for cell in re.findall(r"<t[hd] .*?</t[hd]>", row, re.DOTALL)]
