@@ -20,10 +20,14 @@ from billing_catalog.models import (
 from billing_catalog.services import aliases, entries, prices, sources, tiers
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, ReasonForm, change_of
+from omniroute_admin.common.admin_rights import ByRights
 
 
 class ServiceAdmin(DecidingAdmin):
     """An admin whose writes are the calls of a service: names resolved, rules kept, history stamped."""
+
+    reads = "catalog:read"
+    writes = "catalog:write"
 
     written: ClassVar[tuple[str, ...]]
     """The fields that the service takes."""
@@ -264,12 +268,14 @@ class PriceSourceAdmin(ServiceAdmin):
 
 @admin.register(TierThresholds)
 class TierThresholdsAdmin(ServiceAdmin):
-    """The one row of thresholds (T)."""
+    """The one row of thresholds (T): a setting, though the catalogue keeps it."""
+
+    writes = "settings:write"
 
     list_display = ["__str__", "free", "cheap"]
     written = ("free", "cheap")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """There is one row, and it is there."""
         return False
 
@@ -283,15 +289,18 @@ class TierThresholdsAdmin(ServiceAdmin):
 
 
 @admin.register(LoadedFact)
-class LoadedFactAdmin(admin.ModelAdmin):
+class LoadedFactAdmin(ByRights, admin.ModelAdmin):
     """What load_facts has loaded, and which list prices were ended; delete one to let it come back."""
+
+    reads = "catalog:read"
+    writes = "catalog:write"
 
     list_display = ["kind", "key", "loaded_at"]
     list_filter = ["kind"]
     search_fields = ["key"]
     date_hierarchy = "loaded_at"
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Only load_facts and services write them."""
         return False
 

@@ -24,7 +24,7 @@ INSTALLED_APPS = [
     "omniroute_admin.common",
     "billing_catalog",
     "ladder",
-    "django.contrib.admin",
+    "omniroute_admin.common.admin_site.ConsoleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -7,6 +7,7 @@ from django.urls import include, path
 from ladder.api.pools import ModelListView
 from omniroute_admin import health
 from omniroute_admin.common.openapi import DocsView, SchemaView
+from omniroute_admin.views import audit, keys
 
 handler403 = "omniroute_admin.common.views.guard.permission_denied"
 handler404 = "omniroute_admin.common.problems.page_not_found"
@@ -23,5 +24,12 @@ urlpatterns = [
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("keys", keys.keys_page, name="keys"),
+    path("keys/new", keys.new_key_page, name="key-new"),
+    path("keys/<int:key_id>/revoke", keys.revoke_page, name="key-revoke"),
+    path("audit", audit.audit_page, name="audit"),
+    path("audit.csv", audit.audit_export, {"form": "csv"}, name="audit-csv"),
+    path("audit.json", audit.audit_export, {"form": "json"}, name="audit-json"),
+    path("audit/<slug:kind>/<int:history_id>", audit.version_page, name="history-version"),
     path("", include("ladder.urls")),
 ]

@@ -54,6 +54,8 @@ class DeletedFilter(admin.SimpleListFilter):
 class ConnectionAdmin(DecidingAdmin):
     """Connections; a deleted one stays in the books and is only looked at."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     form = ConnectionForm
     list_display = ["connection_id", "provider", "auth_type", "label", "is_enabled", "overage_override", "deleted_at"]
     list_filter = [DeletedFilter, "is_enabled", "is_implied", "overage_override", "auth_type", "provider"]

@@ -10,6 +10,7 @@ from omniroute_admin.common.admin_base import OnlyRead
 class UsageEventAdmin(OnlyRead):
     """The ledger: append-only, a correction is a row of its own (SPEC 3)."""
 
+    reads = "settings:read"
     list_display = [
         "event_id",
         "connection",
@@ -30,6 +31,7 @@ class UsageEventAdmin(OnlyRead):
 class SpendHoldAdmin(OnlyRead):
     """Holds: routers reserve, settle and release them (M2, M8)."""
 
+    reads = "settings:read"
     list_display = ["hold_id", "connection", "model", "rung", "amount_usd", "expires_at", "released_at", "settled_by"]
     list_filter = ["rung", "expires_at", "connection__provider"]
     list_select_related = ["connection", "settled_by"]

@@ -14,6 +14,8 @@ from omniroute_admin.common.admin_base import DecidingAdmin, NeitherAdded, NorDe
 class QuotaWindowAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """Quota windows: muted or given a cutoff of their own; the rest is telemetry's."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     list_display = [
         "connection",
         "window",
@@ -48,6 +50,7 @@ class QuotaWindowAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
 class QuotaReadingAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     """Readings, as they were reported; history itself, so it is only looked at."""
 
+    reads = "connections:read"
     list_display = ["window", "observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at"]
     list_filter = ["status", "unlimited", "observed_at", "window__connection__provider"]
     list_select_related = ["window__connection"]

@@ -19,6 +19,7 @@ from omniroute_admin.common.admin_base import DecidingAdmin, NeitherAdded, NorDe
 class RefusalReportAdmin(NeitherAdded, NorDeleted, admin.ModelAdmin):
     """Refusals, as they were reported; history itself, so it is only looked at."""
 
+    reads = "connections:read"
     list_display = ["connection", "model", "cause", "occurred_at", "received_at", "asked_until", "is_counted"]
     list_filter = ["cause", "occurred_at", "connection__provider"]
     list_select_related = ["connection"]
@@ -55,6 +56,8 @@ class CooldownForm(ReasonForm):
 class CooldownAdmin(DecidingAdmin):
     """Cooldowns: set and cleared (C3); what was set is not rewritten."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     form = CooldownForm
     list_display = ["connection", "model", "cause", "asked_until", "effective_until", "set_by", "reported_at"]
     list_filter = ["cause", "effective_until", "connection__provider"]
@@ -101,6 +104,8 @@ class CooldownAdmin(DecidingAdmin):
 class BreakerAdmin(DecidingAdmin):
     """Breakers of providers, as routers reported them; an operator may close one."""
 
+    reads = "connections:read"
+    writes = "connections:write"
     list_display = ["provider", "open_until", "reported_at"]
     list_filter = ["open_until", "reported_at"]
     search_fields = ["provider"]

@@ -28,6 +28,8 @@ from omniroute_admin.common.history import LONGEST_REASON
 class LadderSettingsAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """The settings of the decision: one row."""
 
+    reads = "settings:read"
+    writes = "settings:write"
     list_display = ["__str__", "exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds"]
     fields = ["exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds"]
 
@@ -56,6 +58,8 @@ class BudgetForm(ReasonForm):
 class RungBudgetAdmin(NeitherAdded, NorDeleted, DecidingAdmin):
     """The budgets of the paid rungs: 0 is off, empty is no limit (M1)."""
 
+    reads = "settings:read"
+    writes = "settings:write"
     form = BudgetForm
     list_display = ["rung", "amount_in_words", "period", "week_starts_on", "zone", "counted_from"]
     list_filter = ["period", "zone"]

@@ -13,6 +13,7 @@ _PAID = {rung.word for rung in PAID_RUNGS}
 class RungFlipAdmin(OnlyRead):
     """Flips: what changed on the ladder, when and why."""
 
+    reads = "pools:read"
     date_hierarchy = "at"
     list_display = ["at", "what", "rung", "from_in_words", "to_in_words", "code", "cause", "revision"]
     list_filter = ["kind", "cause", "rung", "to_state", "at", "connection__provider"]
@@ -39,6 +40,7 @@ class RungFlipAdmin(OnlyRead):
 class RungSampleAdmin(OnlyRead):
     """Samples: how each rung stood, minute by minute."""
 
+    reads = "pools:read"
     date_hierarchy = "at"
     list_display = ["at", "rung", "is_serving", "usable", "total", "left_in_words"]
     list_filter = ["rung", "is_serving", "at"]

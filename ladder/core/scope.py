@@ -116,16 +116,24 @@ class Scope:
         found = self.lists[ids] = Listed(ids, shape)
         return found
 
-    def forget(self, name: str) -> None:
-        """Drop what became of a connection; `until` may be earlier than need be then, never later."""
+    def without(self, names: Iterable[str]) -> "Scope":
+        """Return a copy that knows nothing of some connections; its `until` may be earlier than need be."""
+        other = Scope(self.provider, self.under)
+        other.outcomes, other.marks, other.ends = dict(self.outcomes), dict(self.marks), dict(self.ends)
+        other.until = self.until
+        for name in names:
+            other._forget(name)
+        return other
+
+    def _forget(self, name: str) -> None:
         if self.outcomes.pop(name, None) is not None:
             del self.marks[name], self.ends[name]
-            self.lists.clear()
 
     def drop_past(self, now: datetime) -> None:
         """Drop what has changed since it was judged."""
         for name in [name for name, end in self.ends.items() if end <= now]:
-            self.forget(name)
+            self._forget(name)
+        self.lists.clear()
         self.until = min(self.ends.values(), default=NEVER)
 
     def until_of(self, ids: tuple[str, ...]) -> datetime:

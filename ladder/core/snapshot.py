@@ -6,23 +6,27 @@ made anew when it has passed, or when the clock went back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from billing_catalog.core.billing import classify, index_catalog
+from billing_catalog.core.billing import index_catalog
 from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
+from ladder.core.accounts import Accounts
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.money import Span, closed_spans
 from ladder.core.reasons import Code
 from ladder.core.scope import Scope
 from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
-from omniroute_admin.common.core.names import NOAUTH
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _MEMO_LIMIT = 20_000
 """Callers choose the lists and names that are remembered, so the memory of them is bounded."""
@@ -54,26 +58,6 @@ class Snapshot:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        catalog = index_catalog(facts.catalog)
-        self.accounts = [
-            Account(
-                one,
-                classify(
-                    catalog=catalog,
-                    provider=one.provider,
-                    connection_id=one.connection_id,
-                    auth_type=one.auth_type,
-                    overage_override=one.overage_override,
-                ),
-            )
-            for one in facts.connections
-        ]
-        self._by_id = {item.connection.connection_id: item for item in self.accounts}
-        self._noauth = {
-            item.connection.provider: item for item in self.accounts if item.connection.connection_id == NOAUTH
-        }
-        self._by_id.pop(NOAUTH, None)
-        self._globs = _globs_by_provider(self.accounts)
         self._prices = _group_prices(facts.prices)
         self._tiers = index_tiers(
             rules=facts.tier_rules,
@@ -81,38 +65,68 @@ class Snapshot:
             seat_sellers=facts.seat_sellers | _plan_providers(facts.catalog),
             thresholds=facts.thresholds,
         )
+        self._accounts = Accounts(connections=facts.connections, catalog=index_catalog(facts.catalog))
         self._forget()
 
+    @property
+    def accounts(self) -> Iterable[Account]:
+        """Return every known connection, in the order of the facts."""
+        return self._accounts.listed
+
+    def find_account(self, *, connection_id: str, provider: str) -> Account | Code:
+        """Return the known connection of that id at that provider, or the code that says why not (P7)."""
+        return self._accounts.find(connection_id=connection_id, provider=provider)
+
+    def with_connections(self, *, facts: Facts, changed: Iterable[Connection]) -> "Snapshot":
+        """Return a snapshot of facts that differ from these only in the state of some connections (and the revision).
+
+        Who they are, and in which order, is the same: `changed` are those of `facts` that may differ. What was judged
+        of the others is taken over; this snapshot stays as it is, for whoever still answers from it.
+        """
+        anew = list(changed)
+        other = copy(self)
+        other.facts = facts
+        other._accounts = self._accounts.with_changed(anew)
+        other._placed = {kind: dict(providers) for kind, providers in self._placed.items()}
+        other._scopes = dict(self._scopes)
+        for provider in {one.provider for one in anew}:
+            globs = (accounts.globs.get(provider) for accounts in (self._accounts, other._accounts))
+            names = [one.connection_id for one in anew if one.provider == provider]
+            other._renew(provider, names, is_told_apart_alike=next(globs) == next(globs))
+        return other
+
+    def _renew(self, provider: str, names: Iterable[str], *, is_told_apart_alike: bool) -> None:
+        """Let go of what was judged of these connections of a provider, in copies of its scopes."""
+        for providers in self._placed.values():
+            providers.pop(provider, None)
+        scopes = self._scopes.pop(provider, {})
+        if is_told_apart_alike:
+            self._scopes[provider] = {key: scope.without(names) for key, scope in scopes.items()}
+
     def _forget(self) -> None:
-        self._latest = _ALWAYS
-        self._placed: dict[tuple[Grouping, str | None], dict[tuple[str, str], Placed]] = {}
-        self._scopes: dict[tuple[object, ...], Scope] = {}
+        self._latest = [_ALWAYS]
+        self._placed: dict[tuple[Grouping, str | None], dict[str, dict[str, Placed]]] = {}
+        self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
     def move_to(self, now: datetime) -> None:
-        """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6)."""
-        if now < self._latest:
+        """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6).
+
+        Snapshots that share judgements share the time of the latest too.
+        """
+        if now < self._latest[0]:
             self._forget()
-        self._latest = now
+        self._latest[0] = now
 
-    def find_account(self, *, connection_id: str, provider: str) -> Account | Code:
-        """Return the known connection of that id at that provider, or the code that says why not (P7)."""
-        if connection_id == NOAUTH:
-            return self._noauth.get(provider) or _keyless_path(provider)
-        account = self._by_id.get(connection_id)
-        if account is None:
-            return Code.UNKNOWN_CONNECTION
-        return account if account.connection.provider == provider else Code.PROVIDER_MISMATCH
-
-    def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[tuple[str, str], Placed]:
-        """Return the memory of where each (provider, model) is judged, for one kind of pool."""
+    def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[str, dict[str, Placed]]:
+        """Return the memory of where each model of each provider is judged, for one kind of pool."""
         return self._placed.setdefault((grouping, capability), {})
 
     def placed(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
         """Return the scope of a (provider, model) in one kind of pool, remembered or worked out."""
-        known = self.placed_models(grouping=grouping, capability=capability).get((provider, model))
+        known = self.placed_models(grouping=grouping, capability=capability).get(provider, {}).get(model)
         if known is not None and known.change_at > now:
             return known
         return self.place(provider=provider, model=model, grouping=grouping, capability=capability, now=now)
@@ -121,15 +135,15 @@ class Snapshot:
         """Return the scope of a (provider, model) in one kind of pool, and remember it."""
         tier, tier_until = self.tier_of(provider=provider, model=model, now=now)
         capable, ability_until = self._ability_of(provider, model, capability, now)
-        spoken_of = tuple(glob_matches(pattern=glob, name=model) for glob in self._globs.get(provider, ()))
-        key = (grouping, provider, tier, capable, spoken_of)
-        scope = self._scopes.get(key)
+        spoken_of = tuple(glob_matches(pattern=glob, name=model) for glob in self._accounts.globs.get(provider, ()))
+        key = (grouping, tier, capable, spoken_of)
+        scopes = _of_provider(self._scopes, provider)
+        scope = scopes.get(key)
         if scope is None:
-            _bound(self._scopes)
-            scope = self._scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
-        memory = self.placed_models(grouping=grouping, capability=capability)
+            scope = scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
+        memory = _of_provider(self.placed_models(grouping=grouping, capability=capability), provider)
         _bound(memory)
-        placed = memory[provider, model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
+        placed = memory[model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
         return placed
 
     def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool, now: datetime) -> Circumstances:
@@ -261,20 +275,6 @@ def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
     return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
 
 
-def _globs_by_provider(accounts: Iterable[Account]) -> dict[str, tuple[str, ...]]:
-    """Return by provider the globs over models that anything about its connections has: they tell its models apart."""
-    found: dict[str, set[str]] = {}
-    for account in accounts:
-        found.setdefault(account.connection.provider, set()).update(account.globs)
-    return {provider: tuple(sorted(globs)) for provider, globs in found.items() if globs}
-
-
-def _keyless_path(provider: str) -> Account:
-    """Return the connection `noauth` of a provider where none is stored: it is always known (SPEC 1)."""
-    verdict = classify(catalog={}, provider=provider, connection_id=NOAUTH, auth_type="none")
-    return Account(Connection(NOAUTH, provider, "none"), verdict)
-
-
 def _group_prices(prices: Iterable[Price]) -> dict[tuple[str, str], list[Price]]:
     grouped: dict[tuple[str, str], list[Price]] = {}
     for row in prices:
@@ -293,6 +293,15 @@ def _capabilities(price: Price | None) -> frozenset[str]:
 def _asks_ability(outcome: PairOutcome) -> bool:
     """Tell whether the model's ability matters to the pair: no reason of higher precedence keeps it out (P8)."""
     return outcome.reason is None or outcome.reason.code not in _BEFORE_ABILITY
+
+
+def _of_provider(memory: dict[str, dict[K, V]], provider: str) -> dict[K, V]:
+    """Return the memory of one provider; callers name providers too, so there is a bound to how many."""
+    found = memory.get(provider)
+    if found is None:
+        _bound(memory)
+        found = memory[provider] = {}
+    return found
 
 
 def _bound(memory: dict[Any, Any]) -> None:

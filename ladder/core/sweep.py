@@ -5,6 +5,7 @@ This loop is what a pool costs, so it reads what is remembered, and makes nothin
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import cast
 
 import msgspec
 
@@ -16,6 +17,7 @@ from ladder.core.snapshot import Placed, Snapshot
 from ladder.core.values import Candidate, Entry, MixedRungs, Rung
 
 RUNGS = tuple(Rung)
+Models = dict[str, Placed]
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -31,13 +33,13 @@ def sweep(
 ) -> Sweep:
     """Judge every candidate and put its survivors on their rungs; within a rung the incoming order stands (P4, P5)."""
     grouping, capability = pool_id.grouping, pool_id.capability
-    known = snapshot.placed_models(grouping=grouping, capability=capability).get
+    known, nowhere = snapshot.placed_models(grouping=grouping, capability=capability).get, cast("Models", {})
     buckets: tuple[list[Entry], ...] = tuple([] for _ in RUNGS)
     left: list[Listed | Shape] = []
     until, is_split = NEVER, mixed_rungs is MixedRungs.SPLIT
     for one in candidates:
         provider, model, several = one.provider, one.model, one.allowed_connection_ids
-        placed = known((provider, model))
+        placed = known(provider, nowhere).get(model)
         if placed is None or placed.change_at <= now:
             placed = snapshot.place(provider=provider, model=model, grouping=grouping, capability=capability, now=now)
         scope = placed.scope

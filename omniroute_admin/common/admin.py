@@ -1,32 +1,27 @@
 """The admin of keys and of periodic processes."""
 
-import secrets
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, OnlyRead, ReasonForm, change_of
-from omniroute_admin.common.errors import Conflict
 from omniroute_admin.common.models import ApiKey, Heartbeat
 from omniroute_admin.common.scopes import SCOPES
+from omniroute_admin.common.selectors.key_list import KEY_STATES, keys_in
+from omniroute_admin.common.sent import LONGEST_FORM_NAME, new_form_name, note_sent
 from omniroute_admin.common.services.keys import create_key, revoke_key
-
-SENT_KEY_FORMS = "sent_key_forms"
-"""Of which forms a session has made its keys; names of forms, nothing of the keys."""
-
-_FORMS_KEPT = 50
 
 
 class KeyForm(ReasonForm):
     """What is asked of a new key. A form has a name of its own, so that sent again it makes no second key."""
 
-    form_name = forms.CharField(widget=forms.HiddenInput, max_length=64, initial=lambda: secrets.token_urlsafe(16))
+    form_name = forms.CharField(widget=forms.HiddenInput, max_length=LONGEST_FORM_NAME, initial=new_form_name)
 
     scopes = forms.MultipleChoiceField(
         choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, help_text="What it may do."
@@ -41,23 +36,20 @@ class StateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the states."""
-        return [("live", "live"), ("expired", "expired"), ("revoked", "revoked")]
+        return [(state, state) for state in KEY_STATES]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
         """Return the keys of the state."""
-        expired = Q(revoked_at=None, expires_at__lte=clock.now())
-        states = {
-            "live": Q(revoked_at=None) & ~expired,
-            "expired": expired,
-            "revoked": Q(revoked_at__isnull=False),
-        }
-        return queryset.filter(states.get(self.value() or "", Q()))
+        state = self.value() or ""
+        return queryset & keys_in(state=state, now=clock.now()) if state in KEY_STATES else queryset
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(DecidingAdmin):
     """Keys: made (the text is shown once), looked at and revoked; never edited, never deleted."""
 
+    reads = "keys:write"
+    writes = "keys:write"
     list_display = [
         "name",
         "prefix",
@@ -102,12 +94,10 @@ class ApiKeyAdmin(DecidingAdmin):
         Raises:
             Conflict: this form was sent before.
         """
-        sent = _sent_before(request, form_name=form.cleaned_data["form_name"])
+        note_sent(request, form_name=form.cleaned_data["form_name"])
         values = {name: form.cleaned_data[name] for name in ("name", "scopes", "expires_at")}
         key, secret = create_key(**values, **change_of(request))
         obj.__dict__.update(key.__dict__)
-        request.session[SENT_KEY_FORMS] = [*sent, form.cleaned_data["form_name"]][-_FORMS_KEPT:]
-        request.session.save()
         request.made_secret = secret  # type: ignore[attr-defined]
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
@@ -137,25 +127,15 @@ class ApiKeyAdmin(DecidingAdmin):
         messages.success(request, f"Revoked: {count}. They are refused from now on.")
 
 
-def _sent_before(request: HttpRequest, *, form_name: str) -> list[str]:
-    """Return the forms sent before, as the session is stored now: another request may have written to it.
-
-    Raises:
-        Conflict: this form is among them.
-    """
-    sent: list[str] = type(request.session)(request.session.session_key).get(SENT_KEY_FORMS, [])
-    if form_name in sent:
-        raise Conflict(
-            "This form was sent before; its key was made and shown then. Fill in a new form for another key."
-        )
-    return sent
-
-
 @admin.register(Heartbeat)
 class HeartbeatAdmin(OnlyRead):
     """When periodic processes were last seen; written by them alone."""
 
+    reads = "pools:read"
     show_full_result_count = True
     list_display = ["name", "beat_at"]
     list_filter = ["beat_at"]
     search_fields = ["name"]
+
+
+from omniroute_admin.common import admin_users  # noqa: E402, F401 - Django looks for this module's name only

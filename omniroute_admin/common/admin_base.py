@@ -18,7 +18,9 @@ from simple_history.models import ModelChange, ModelDelta
 from simple_history.template_utils import HistoricalRecordContextHelper
 
 from omniroute_admin.common import clock
+from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.numbers import decimal_text
+from omniroute_admin.common.core.roles import AUDIT_READ
 from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
@@ -63,7 +65,7 @@ def change_of(request: HttpRequest) -> Change:
     return Change(actor=actor, reason=reason, now=clock.now())
 
 
-class NeitherAdded:
+class NeitherAdded(ByRights):
     """Rows that the admin does not add."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -71,7 +73,7 @@ class NeitherAdded:
         return False
 
 
-class NorDeleted:
+class NorDeleted(ByRights):
     """Rows that the admin does not delete."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -96,7 +98,7 @@ def _quiet_changes(older: Any, newer: Any) -> list[ModelChange]:
     return [ModelChange(name, old, new) for name, old, new in values if old != new]
 
 
-class DecidingAdmin(SimpleHistoryAdmin):
+class DecidingAdmin(ByRights, SimpleHistoryAdmin):
     """A model's admin whose writes move the revision, are stamped, and ask for a reason.
 
     A subclass whose writes are a service's calls overrides `save_model` and `delete_model` with them
@@ -132,18 +134,18 @@ class DecidingAdmin(SimpleHistoryAdmin):
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Add or change a row."""
-        return self._deciding(request, lambda: super(DecidingAdmin, self).changeform_view(request, *args, **kwargs))
+        return deciding(request, lambda: super(DecidingAdmin, self).changeform_view(request, *args, **kwargs))
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """List the rows and run actions on them."""
-        return self._deciding(request, lambda: super(DecidingAdmin, self).changelist_view(request, *args, **kwargs))
+        return deciding(request, lambda: super(DecidingAdmin, self).changelist_view(request, *args, **kwargs))
 
     def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Delete a row; the reason is needed."""
         if request.method == "POST" and not change_of(request)["reason"]:
             messages.error(request, "Say why it is deleted.")
             return HttpResponseRedirect(request.get_full_path())
-        return self._deciding(request, lambda: super(DecidingAdmin, self).delete_view(request, *args, **kwargs))
+        return deciding(request, lambda: super(DecidingAdmin, self).delete_view(request, *args, **kwargs))
 
     def history_form_view(self, request: HttpRequest, object_id: str, version_id: str, **kwargs: Any) -> Any:
         """Show an earlier state of a row and go back to it.
@@ -151,10 +153,11 @@ class DecidingAdmin(SimpleHistoryAdmin):
         Raises:
             PermissionDenied: the row may not be changed, so it may not be turned back either.
         """
+        self.require(request, self.reads, AUDIT_READ)
         if request.method == "POST" and not self.has_change_permission(request, self.get_object(request, object_id)):
             raise PermissionDenied
         view = super().history_form_view
-        return self._deciding(request, lambda: view(request, object_id, version_id, **kwargs))
+        return deciding(request, lambda: view(request, object_id, version_id, **kwargs))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save a row with who, why and when; a shipped fact becomes the operator's."""
@@ -185,20 +188,21 @@ class DecidingAdmin(SimpleHistoryAdmin):
         for row in queryset:
             self.delete_model(request, row)
 
-    def _deciding(self, request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
-        """Run a view; one that writes runs in a deciding write, and what a service refuses becomes a message."""
-        if request.method != "POST":
-            return view()
-        try:
-            with deciding_write() as write:
-                response = view()
-                # A form shown again, or a question whether one is sure: nothing was written.
-                shown = isinstance(response, SimpleTemplateResponse) and IS_POPUP_VAR not in request.POST
-                write.changed = not shown
-        except (ProductError, ValidationError) as error:
-            messages.error(request, _words(error))
-            return HttpResponseRedirect(request.get_full_path())
-        return response
+
+def deciding(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+    """Run a view; one that writes runs in a deciding write, and what a service refuses becomes a message."""
+    if request.method != "POST":
+        return view()
+    try:
+        with deciding_write(wide_at=clock.now()) as write:
+            response = view()
+            # A form shown again, or a question whether one is sure: nothing was written.
+            shown = isinstance(response, SimpleTemplateResponse) and IS_POPUP_VAR not in request.POST
+            write.changed = not shown
+    except (ProductError, ValidationError) as error:
+        messages.error(request, _words(error))
+        return HttpResponseRedirect(request.get_full_path())
+    return response
 
 
 def _without_reason(fields: Sequence[Any]) -> list[Any]:

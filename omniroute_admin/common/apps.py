@@ -21,10 +21,12 @@ class CommonConfig(AppConfig):
         from django.core.signals import request_finished
         from simple_history.signals import pre_create_historical_record
 
+        from omniroute_admin.common.receivers import watch_users
         from omniroute_admin.common.services.key_use import write_uses
         from omniroute_admin.common.services.kinds import register_kinds
 
         register_kinds()
+        watch_users()
         post_migrate.connect(_make_row, sender=self)
         post_migrate.connect(_make_roles, sender=self)
         request_finished.connect(write_uses, dispatch_uid="common.key_uses")

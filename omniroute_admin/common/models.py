@@ -1,11 +1,12 @@
 """Rows that both apps stand on: the revision, API keys, heartbeats."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from omniroute_admin.common.constraints import check
 from omniroute_admin.common.fields import TextListField
-from omniroute_admin.common.history import history
+from omniroute_admin.common.history import HistoryBase, history
 
 
 class Revision(models.Model):
@@ -30,6 +31,21 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+class RevisionStep(models.Model):
+    """What one step of the revision touched, so that a process renews only that part of what it prepared.
+
+    `rows` are the keys, with commas between, of the connections beside whose own state nothing changed; null is
+    "anything may have". Steps are kept for as long as a process may be behind; where one is missing, everything is read
+    again.
+    """
+
+    revision = models.BigIntegerField(primary_key=True)
+    rows = models.TextField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.revision}: {'anything' if self.rows is None else self.rows}"
 
 
 class ApiKey(models.Model):
@@ -76,3 +92,33 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} at {self.beat_at:%Y-%m-%d %H:%M:%S}"
+
+
+class UserVersion(HistoryBase):
+    """One version of an account, as the history of other rows keeps theirs; the password is not in it (SPEC 3, 5).
+
+    Written by hand, as the accounts are Django's own table, whose roles stand in another one and whose every sign-in
+    is a write.
+    """
+
+    history_id = models.BigAutoField(primary_key=True)
+    id = models.BigIntegerField(db_index=True, help_text="The account's number.")
+    username = models.CharField(max_length=150)
+    email = models.CharField(max_length=254, blank=True, default="")
+    is_active = models.BooleanField()
+    is_superuser = models.BooleanField()
+    roles = TextListField()
+    password_set = models.BooleanField(default=False, help_text="Whether this act set a new password.")
+    history_date = models.DateTimeField(db_index=True)
+    history_change_reason = models.TextField(null=True)
+    history_type = models.CharField(max_length=1, choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")])
+    history_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", db_constraint=False
+    )
+
+    class Meta:
+        ordering = ["-history_date", "-history_id"]
+        get_latest_by = ["history_date", "history_id"]
+
+    def __str__(self) -> str:
+        return f"{self.username} at {self.history_date:%Y-%m-%d %H:%M:%S}"

@@ -28,6 +28,9 @@ site = AdminSite(name="deciding")
 
 
 class FreeAdmin(DecidingAdmin):
+    reads = "catalog:read"
+    writes = "catalog:write"
+
     def save_model(self, request: Any, obj: Any, form: Any, change: bool) -> None:
         if obj.reason == "refuse this":
             raise BadRequest("The service refuses it.", errors=[field("reason", "No")])

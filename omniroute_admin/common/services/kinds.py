@@ -1,10 +1,11 @@
-"""What of this app the one history keeps: API keys (SPEC 3, 4)."""
+"""What of this app the one history keeps: API keys and accounts (SPEC 3, 4, 5)."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from omniroute_admin.common.core.changes import nothing_is
+from omniroute_admin.common.core.changes import FieldChange, nothing_is, tell
 from omniroute_admin.common.kinds import Kind, Told, register_kind
-from omniroute_admin.common.models import ApiKey
+from omniroute_admin.common.models import ApiKey, UserVersion
 
 
 def register_kinds() -> None:
@@ -27,6 +28,35 @@ def register_kinds() -> None:
             kept="A key is not rolled back: what it may is fixed when it is made, and revoked stays revoked.",
         )
     )
+
+    register_kind(
+        Kind(
+            key="user",
+            word="user",
+            model=UserVersion,
+            fields={
+                "username": Told("user name"),
+                "email": Told("e-mail"),
+                "roles": Told("roles", lambda roles: tell(roles) if roles else "no role"),
+                "is_active": Told("active"),
+                "is_superuser": Told("superuser"),
+            },
+            name=lambda version: str(version.username),
+            searched=("username", "email"),
+            did=_user_did,
+            more=_new_password,
+            kept="An account is not rolled back: roles are given and taken in the admin, under Users.",
+        )
+    )
+
+
+def _user_did(version: Any, before: Any | None) -> str | None:
+    return "password set" if version.password_set and version.history_type == "~" else None
+
+
+def _new_password(version: Any, before: Any | None) -> Iterator[FieldChange]:
+    if version.password_set and version.history_type == "~":
+        yield FieldChange("password", "password", "not told", "set anew")
 
 
 def _did(version: Any, before: Any | None) -> str | None:

@@ -1,0 +1,53 @@
+"""Whoever changes an account, by a page, a command or in a shell: the history hears of it (SPEC 3)."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models.signals import m2m_changed, post_delete, post_save
+from simple_history.models import HistoricalRecords
+
+from omniroute_admin.common import clock
+from omniroute_admin.common.history import Actor
+from omniroute_admin.common.services.users import note_user
+
+SIGN_IN = frozenset({"last_login"})
+"""What a sign-in writes: no change of the account."""
+
+
+def watch_users() -> None:
+    """Connect the receivers; called when the app is ready."""
+    user = get_user_model()
+    post_save.connect(_saved, sender=user, dispatch_uid="common.user_saved")
+    post_delete.connect(_deleted, sender=user, dispatch_uid="common.user_deleted")
+    m2m_changed.connect(_roles_changed, sender=user.groups.through, dispatch_uid="common.user_roles")
+
+
+def _saved(*, instance: Any, update_fields: Any, raw: bool, **_: Any) -> None:
+    if not raw and (update_fields is None or not set(update_fields) <= SIGN_IN):
+        # Django forgets the new password after the save only.
+        note_user(user=instance, password_set=instance._password is not None, **_act(instance))
+
+
+def _deleted(*, instance: Any, **_: Any) -> None:
+    note_user(user=instance, is_deleted=True, **_act(instance))
+
+
+def _roles_changed(*, instance: Any, action: str, reverse: bool, pk_set: Any, **_: Any) -> None:
+    if not action.startswith("post_"):
+        return
+    users = get_user_model()._default_manager.filter(pk__in=pk_set or ()) if reverse else [instance]
+    for user in users:
+        note_user(user=user, **_act(instance))
+
+
+def _act(instance: Any) -> dict[str, Any]:
+    """Return who acts, why and when: as `stamp` put it on the instance, else the signed-in user of the request."""
+    stamped = getattr(instance, "_history_date", None)
+    if stamped is not None:
+        actor = Actor(name=instance._history_actor, user_id=instance._history_user_id)
+        return {"actor": actor, "reason": instance._change_reason or "", "now": stamped}
+    request = getattr(HistoricalRecords.context, "request", None)
+    user: Any = getattr(request, "user", None)
+    is_known = user is not None and user.is_authenticated
+    actor = Actor(name=user.get_username(), user_id=user.pk) if is_known else Actor(name="")
+    return {"actor": actor, "reason": "", "now": clock.now()}

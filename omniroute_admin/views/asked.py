@@ -1,0 +1,89 @@
+"""What the address of the audit page asks for (SPEC 5, 7); words it does not know are left out."""
+
+import re
+from datetime import date, datetime, time, timedelta
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import msgspec
+from django.http import QueryDict
+
+from omniroute_admin.common.core.changes import ACTS
+from omniroute_admin.common.kinds import all_kinds
+from omniroute_admin.common.selectors.history import Asked
+
+_PAGE = re.compile(r"[0-9]{1,6}")
+_LONGEST = 200
+_TEXTS = ("who", "what", "reason")
+_DAYS = ("from", "to")
+
+
+class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """The filters as they stand in the address: kinds, texts and days by name, each known and well-formed; the page."""
+
+    kinds: tuple[str, ...]
+    act: str
+    texts: dict[str, str]
+    days: dict[str, date]
+    page: int
+
+    @property
+    def is_filtered(self) -> bool:
+        """Tell whether any filter is set."""
+        return bool(self.pairs)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the filters as pairs of a query string, always in one order."""
+        texts = [(name, self.texts[name]) for name in _TEXTS if self.texts[name]]
+        days = [(name, self.days[name].isoformat()) for name in _DAYS if name in self.days]
+        act = [("act", self.act)] if self.act else []
+        return [*(("kind", kind) for kind in self.kinds), *texts, *act, *days]
+
+    def query(self, *, page: int = 1) -> str:
+        """Return the query string of the filters, with a page where it is not the first."""
+        return urlencode([*self.pairs, *([("page", str(page))] if page > 1 else [])])
+
+    def asked(self, zone: ZoneInfo) -> Asked:
+        """Return the same for the history; a day is one of the zone, the last one included."""
+        since, last = self.days.get("from"), self.days.get("to")
+        return Asked(
+            kinds=self.kinds,
+            act=self.act,
+            who=self.texts["who"],
+            what=self.texts["what"],
+            reason=self.texts["reason"],
+            since=None if since is None else _midnight(since, zone),
+            until=None if last is None else _midnight(last + timedelta(days=1), zone),
+        )
+
+
+def audit_asked_of(query: QueryDict) -> AuditAsked:
+    """Return what a query string asks for."""
+    named = set(query.getlist("kind"))
+    days = {name: _day_of(query.get(name, "")) for name in _DAYS}
+    return AuditAsked(
+        kinds=tuple(kind.key for kind in all_kinds() if kind.key in named),
+        act=query.get("act", "") if query.get("act", "") in ACTS else "",
+        texts={name: query.get(name, "").replace("\x00", "").strip()[:_LONGEST] for name in _TEXTS},
+        days={name: day for name, day in days.items() if day is not None},
+        page=page_number(query.get("page", "1")),
+    )
+
+
+def page_number(text: str) -> int:
+    """Return the page that an address asks for; what is no number is the first."""
+    return max(1, int(text)) if _PAGE.fullmatch(text) else 1
+
+
+def _day_of(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    # The ends of the calendar have no midnight in every zone.
+    return day if date.min + timedelta(days=2) < day < date.max - timedelta(days=2) else None
+
+
+def _midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), tzinfo=zone)
