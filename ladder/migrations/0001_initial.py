@@ -530,6 +530,10 @@ class Migration(migrations.Migration):
             model_name='usageevent',
             index=models.Index(fields=['connection', 'booked_at'], name='usage_by_connection'),
         ),
+        migrations.AddIndex(
+            model_name='usageevent',
+            index=models.Index(fields=['booked_at'], name='usage_by_instant'),
+        ),
         migrations.AddConstraint(
             model_name='usageevent',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('event_id', ''), _negated=True), models.Q(('model', ''), _negated=True)), name='usage_has_names', violation_error_code='usage_has_names', violation_error_message='Name both the event and the model.'),
