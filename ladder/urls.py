@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ladder.views import pages
+from ladder.views import pages, resets, settings_files, tuning, whatif
 
 urlpatterns = [
     path("", pages.ladder_page, name="ladder"),
@@ -10,4 +10,9 @@ urlpatterns = [
     path("pools", pages.choose_pool, name="pools"),
     path("pools/<path:pool_id>", pages.pool_page, name="pool"),
     path("connections/<path:provider>/<str:connection_id>", pages.connection_page, name="connection"),
+    path("tuning", tuning.tuning_page, name="tuning"),
+    path("tuning/budgets/<str:rung>/reset", resets.reset_page, name="tuning-reset"),
+    path("tuning/omniroute.json", settings_files.export, name="tuning-export"),
+    path("tuning/import", settings_files.read_in, name="tuning-import"),
+    path("whatif", whatif.whatif, name="whatif"),
 ]
