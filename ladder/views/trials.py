@@ -12,7 +12,7 @@ from billing_catalog.models import BillingEntry, FreeProvider, TierOverride
 from ladder.core.moves import CatalogEdit, Edits, TierEdit
 from ladder.forms.tuning import LABELS, SettingsForm, with_theirs
 from ladder.forms.whatif import BillingTrialForm, FreeProviderTrialForm, OverrideTrialForm, TierOverrideTrialForm
-from ladder.selectors.screen import find_stored_connection
+from ladder.selectors.connections import is_stored
 from ladder.selectors.settings import StoredSettings, read_stored_settings
 from ladder.selectors.tuning import Texts, edits_between, settings_with, texts_of
 from ladder.services.connections import resolve_provider
@@ -128,7 +128,7 @@ def override_trial(data: QueryDict) -> Trial:
 
 def _override_edits(said: dict[str, Any]) -> Edits | None:
     provider, connection_id = resolve_provider(said["provider"]), said["connection_id"]
-    if find_stored_connection(provider=provider, connection_id=connection_id) is None:
+    if not is_stored(provider=provider, connection_id=connection_id):
         return None
     override = Overage(said["overage_override"]) if said["overage_override"] else None
     return Edits(connections={(provider, connection_id): {"overage_override": override}})
