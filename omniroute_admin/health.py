@@ -8,11 +8,9 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from omniroute_admin.common.clock import now
-from omniroute_admin.selectors.health import PeriodicState, periodic_work, unapplied_migrations
-
-STARTED_AT = now()
-"""When this process was started: the web server loads every view before its first request."""
+from omniroute_admin.common import clock
+from omniroute_admin.common.selectors.heartbeat import PeriodicState, periodic_work
+from omniroute_admin.selectors.health import unapplied_migrations
 
 
 class HealthUnderAnyName:
@@ -51,7 +49,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         missing = unapplied_migrations()
         if missing:
             return _not_ready("migrations_missing", f"run manage.py migrate: {len(missing)} to apply")
-        work = periodic_work(now=now(), started_at=STARTED_AT)
+        work = periodic_work(now=clock.now(), started_at=clock.STARTED_AT)
     except Error:
         return _not_ready("database_unreachable", "the database does not answer")
     is_late = work.state is PeriodicState.LATE

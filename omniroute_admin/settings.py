@@ -92,6 +92,8 @@ STORAGES = {
 }
 
 # --- who may do what -------------------------------------------------------------------------------------------------
+# Signed-in people are read together with the revision: a poll of a live page costs two queries.
+AUTHENTICATION_BACKENDS = ["omniroute_admin.common.backends.TokenBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"

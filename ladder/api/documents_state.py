@@ -92,8 +92,14 @@ class BillingDocument(s.Serializer):
 
 
 class ActingCooldownDocument(s.Serializer):
-    """The acting cooldown; null instants are "until cleared"."""
+    """The acting cooldown; null instants are "until cleared".
 
+    One of every model before one of a single model, of several the longest.
+    """
+
+    model = s.CharField(
+        allow_null=True, help_text="The model (or glob) that alone is out, with all others usable; null: every model."
+    )
     asked_until = s.DateTimeField(allow_null=True)
     effective_until = s.DateTimeField(allow_null=True)
     clamped = s.BooleanField()

@@ -65,10 +65,31 @@ class GrantedDocument(s.Serializer):
     left_usd = usd(allow_null=True)
 
 
+class HoldRefusalDocument(s.Serializer):
+    """Why a hold is refused; a problem document with members of its own."""
+
+    type = s.CharField()
+    title = s.CharField()
+    status = s.IntegerField()
+    detail = s.CharField(help_text="Says what is in the way, and what to do about it.")
+    code = s.ChoiceField(["budget_spent", "rung_disabled", "hold_ended", "conflict"])
+    left_usd = usd(required=False, help_text="With `budget_spent` and `rung_disabled`.")
+    ended = s.ChoiceField(["released", "settled", "expired"], required=False, help_text="With `hold_ended`: how.")
+    ended_at = s.DateTimeField(required=False, help_text="With `hold_ended`: when.")
+    settled_by = s.CharField(
+        required=False, allow_null=True, help_text="With `hold_ended`: the event that names the hold, null without one."
+    )
+
+
 _ANSWERS = {
     201: GrantedDocument,
-    200: OpenApiResponse(GrantedDocument, description="The same hold, granted before."),
-    409: OpenApiResponse(description="`budget_spent` or `rung_disabled`, with `left_usd`; or `conflict`."),
+    200: OpenApiResponse(GrantedDocument, description="The same hold, granted before and still reserving its money."),
+    (409, "application/problem+json"): OpenApiResponse(
+        HoldRefusalDocument,
+        description="`budget_spent` or `rung_disabled`, with `left_usd`. `hold_ended`: the same hold was granted "
+        "before and has been released, settled or has expired since; it reserves nothing, so ask with a new `hold_id`. "
+        "`conflict`: this `hold_id` is another hold's.",
+    ),
 }
 
 
@@ -79,7 +100,10 @@ class HoldsView(APIView):
 
     @extend_schema(operation_id="holds_create", request=HoldDocument, responses=_ANSWERS)
     def post(self, request: Request) -> HttpResponse:
-        """Reserve money on the rung that the connection has for the model now; nothing is reserved on rungs 0 to 2."""
+        """Reserve money on the rung that the connection has for the model now; nothing is reserved on rungs 0 to 2.
+
+        Asked again with the same content it is the same hold as long as it acts; afterwards it is refused.
+        """
         body = decode(body=read_body(request._request), decoder=_HOLD)
         asked = HoldRequest(**msgspec.structs.asdict(body))
         granted = grant_hold(request=asked, actor=caller(request).actor, now=clock.now())

@@ -38,8 +38,9 @@ class UsageEventDocument(s.Serializer):
         allow_null=True,
         max_length=LONGEST_ID,
         help_text="The event of which this tells the full cost anew. The correction with the latest `occurred_at` "
-        "counts (of two at one instant the one whose id sorts last), so let that be when the correction was made; "
-        "it is booked at the original's instant all the same.",
+        "counts, so let that be when the correction was made; it is booked at the original's instant all the same. "
+        "At one instant a correction of a correction counts before the one it corrects, however they arrive; of two "
+        "that are equally far from the original the one whose id sorts last.",
     )
 
 

@@ -1,12 +1,13 @@
 """What an event is booked as: its rung when it happened (M6), its cost (M7), its money (M5), and what corrections do.
 
 A correction is a row of its own that carries the new full cost. Of several corrections of one original the one with the
-latest (occurred_at, event_id) counts, in whatever order they arrive; a row adds to the totals only the difference to
-what counted before it, so a sum of rows is always the truth.
+latest (occurred_at, depth, event_id) counts, in whatever order they arrive: at one instant a correction of a correction
+counts before what it corrects. A row adds to the totals only the difference to what counted before it, so a sum of rows
+is always the truth.
 """
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import msgspec
@@ -20,6 +21,9 @@ from ladder.core.values import PAID_RUNGS, Accounting, MoneyKind, Rung
 _TIER_OF_RUNG = {Rung.FREE: Tier.FREE, Rung.CHEAP: Tier.CHEAP, Rung.PREMIUM: Tier.PREMIUM}
 _BILLING_OF_RUNG = {Rung.SUBSCRIPTION: Billing.SUBSCRIPTION, Rung.KEYLESS: Billing.KEYLESS}
 _NOTHING = Decimal(0)
+
+OLDEST = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before it nobody bought tokens: an earlier instant is a clock that was never set."""
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -65,17 +69,20 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What one row says an original cost in full; `is_correction` False is the original itself."""
+    """What one row says an original cost in full.
 
-    is_correction: bool
+    `depth` 0 is the original itself, 1 a correction of it, 2 a correction of that one, and so on.
+    """
+
+    depth: int
     occurred_at: datetime
     event_id: str
     cost: Cost
 
     @property
-    def rank(self) -> tuple[bool, datetime, str]:
+    def rank(self) -> tuple[bool, datetime, int, str]:
         """Return its place: the highest counts."""
-        return self.is_correction, self.occurred_at, self.event_id
+        return self.depth > 0, self.occurred_at, self.depth, self.event_id
 
 
 class Booking(msgspec.Struct, frozen=True):
@@ -145,6 +152,23 @@ def book(*, claim: Claim, counting: Claim | None) -> Booking:
 def counting_claim(claims: Iterable[Claim]) -> Claim:
     """Return the claim that counts among those of one original."""
     return max(claims, key=lambda claim: claim.rank)
+
+
+def correction_depths(*, bases: Mapping[str, str]) -> dict[str, int]:
+    """Return how deep in its chain of corrections each row stands, by event id: 0 is an original.
+
+    `bases` says which event each row corrects, "" for none. What leads to no original is left out: a row that corrects
+    an event which is not there, and rows that correct each other in a circle.
+    """
+    corrected_by: dict[str, list[str]] = {}
+    for event_id, base in bases.items():
+        corrected_by.setdefault(base, []).append(event_id)
+    found: dict[str, int] = {}
+    depth, level = 0, corrected_by.get("", [])
+    while level:
+        found |= dict.fromkeys(level, depth)
+        depth, level = depth + 1, [name for base in level for name in corrected_by.get(base, ())]
+    return found
 
 
 def _priced(price: Price, tokens: Tokens) -> Decimal | None:

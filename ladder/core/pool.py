@@ -1,15 +1,17 @@
 """The pool: one call that turns a prepared snapshot and candidates into the ordered answer to a router (P1 to P10)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
 from ladder.core.ids import PoolId
 from ladder.core.instants import NEVER
-from ladder.core.judge import PairOutcome, Reason
+from ladder.core.judge import Reason
+from ladder.core.left_out import LeftOut, count_codes, cut_until, find_left_out, judge
 from ladder.core.reasons import PRECEDENCE, Code, EmptyCode, Family
-from ladder.core.snapshot import Placed, Snapshot, Split
+from ladder.core.snapshot import Snapshot
+from ladder.core.sweep import RUNGS, Sweep, sweep
 from ladder.core.values import (
     Candidate,
     Connection,
@@ -17,7 +19,6 @@ from ladder.core.values import (
     Entry,
     Exclusion,
     Grouping,
-    MixedRungs,
     Pool,
     PoolOptions,
     Rung,
@@ -29,25 +30,35 @@ _EMPTY_CODE = {
     Grouping.THRIFTY: EmptyCode.ALL_EXHAUSTED,
     Grouping.FREE: EmptyCode.NO_FREE_CAPACITY,
 }
-_RUNGS = tuple(Rung)
-_WORDS = tuple(rung.word for rung in Rung)
 
 
-class Judged(msgspec.Struct, frozen=True, gc=False):
-    """A candidate, where it is judged, and what became of its pairs."""
+class _Asked(msgspec.Struct, frozen=True):
+    """What one pool is built from and over; `without_models` and `reordered_at` are the stored inventory's."""
 
-    candidate: Candidate
-    placed: Placed
-    split: Split
+    snapshot: Snapshot
+    pool_id: PoolId
+    options: PoolOptions
+    now: datetime
+    candidates: Sequence[Candidate]
+    without_models: tuple[Connection, ...] = ()
+    reordered_at: datetime = NEVER
+
+    def swept(self, candidates: Sequence[Candidate] | None = None) -> Sweep:
+        """Return one pass over the candidates, or over these instead."""
+        return sweep(
+            snapshot=self.snapshot,
+            pool_id=self.pool_id,
+            candidates=self.candidates if candidates is None else candidates,
+            mixed_rungs=self.options.mixed_rungs,
+            now=self.now,
+        )
 
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """One pair that is not in the pool; `connection_id` None is a candidate without connections."""
+class _Detail(msgspec.Struct, frozen=True):
+    """What is left out, pair by pair, and until when an answer that is cut stands."""
 
-    candidate: Candidate
-    connection_id: str | None
-    rung: Rung | None
-    reason: Reason
+    left_out: list[LeftOut]
+    until: datetime
 
 
 def build_pool(
@@ -64,25 +75,14 @@ def build_pool(
     [evaluated_at, valid_until) (P9). An empty pool is an answer, never widened (P3).
     """
     snapshot.move_to(now)
-    without_models: tuple[Connection, ...] = ()
-    reordered_at = NEVER
-    if candidates is None:
-        inventory = snapshot.inventory(now=now)
-        candidates, without_models, reordered_at = inventory.candidates, inventory.without_models, inventory.change_at
-    judged, ends = _judge(snapshot, pool_id, candidates, now)
-    buckets = _fill_rungs(judged, options.mixed_rungs)
-    serving = next((rung for rung in _RUNGS if buckets[rung]), None)
-    cut = _RUNGS if serving is None or not options.lowest_rung_only else (serving,)
-    entries = [entry for rung in cut for entry in buckets[rung]]
+    asked = _ask(snapshot, pool_id, candidates, options, now)
+    swept = asked.swept()
+    serving = next((rung for rung in RUNGS if swept.buckets[rung]), None)
     limit = serving if options.lowest_rung_only else None
-    if limit is not None:
-        ends = _cut_until(judged, options.mixed_rungs, limit)
-    if reordered_at < ends:
-        later = snapshot.later_models(after=now, before=ends)
-        ends = min(ends, _order_until(judged, options.mixed_rungs, limit, later))
-    left_out = None
-    if options.explain or not entries:
-        left_out = list(_left_out(judged, options.mixed_rungs, limit, without_models))
+    entries = _shown(swept, limit)
+    is_told = options.explain or not entries or limit is not None
+    detail = _detail(asked, limit, swept) if is_told else None
+    ends = _until(asked, swept.until if detail is None else detail.until, entries, limit)
     return Pool(
         id=pool_id.id,
         grouping=pool_id.grouping,
@@ -91,167 +91,69 @@ def build_pool(
         evaluated_at=now,
         valid_until=None if ends == NEVER else ends,
         candidates=entries,
-        excluded_counts=_count(judged, options.mixed_rungs, limit, without_models),
-        excluded=[_explain(snapshot, item) for item in left_out or ()] if options.explain else msgspec.UNSET,
-        empty=None if entries else _emptiness(snapshot, pool_id, left_out or []),
+        excluded_counts=_in_order(_counts(asked, swept) if detail is None else count_codes(detail.left_out)),
+        excluded=[_explain(snapshot, item) for item in detail.left_out]
+        if options.explain and detail is not None
+        else msgspec.UNSET,
+        empty=_emptiness(snapshot, pool_id, detail.left_out) if detail is not None and not entries else None,
     )
 
 
-def _judge(
-    snapshot: Snapshot, pool_id: PoolId, candidates: Iterable[Candidate], now: datetime
-) -> tuple[list[Judged], datetime]:
-    """Judge every candidate; with it comes the first instant at which one of them changes by itself (P9)."""
-    grouping, capability = pool_id.grouping, pool_id.capability
-    memory = snapshot.placed_models(grouping=grouping, capability=capability)
-    judged: list[Judged] = []
-    until = NEVER
-    for one in candidates:
-        placed = memory.get((one.provider, one.model))
-        if placed is None or placed.change_at <= now:
-            placed = snapshot.place(
-                provider=one.provider, model=one.model, grouping=grouping, capability=capability, now=now
-            )
-        ids = one.connection_id if one.allowed_connection_ids is None else one.allowed_connection_ids
-        split = placed.scope.splits.get(ids)  # type: ignore[arg-type]
-        if split is None or split.change_at <= now:
-            split = snapshot.split(scope=placed.scope, ids=ids, now=now)  # type: ignore[arg-type]
-        ends = split.change_at if placed.change_at == NEVER else split.holds_until(placed)
-        until = min(until, ends)
-        judged.append(Judged(one, placed, split))
-    return judged, until
+def _ask(
+    snapshot: Snapshot,
+    pool_id: PoolId,
+    candidates: Sequence[Candidate] | None,
+    options: PoolOptions,
+    now: datetime,
+) -> _Asked:
+    if candidates is not None:
+        return _Asked(snapshot, pool_id, options, now, candidates)
+    stored = snapshot.inventory(now=now)
+    return _Asked(snapshot, pool_id, options, now, stored.candidates, stored.without_models, stored.change_at)
 
 
-def _fill_rungs(judged: Iterable[Judged], mixed_rungs: MixedRungs) -> list[list[Entry]]:
-    """Put the survivors on their rungs; within a rung the incoming order stands (P4, P5)."""
-    buckets: list[list[Entry]] = [[] for _ in _RUNGS]
-    is_merged = mixed_rungs is MixedRungs.MERGE
-    for item in judged:
-        by_rung = item.split.by_rung
-        if is_merged and len(by_rung) > 1:
-            by_rung = (_merged(item.split),)
-        for rung, ids, may_bill in by_rung:
-            buckets[rung].append(_entry(item.candidate, rung, ids, may_bill))
-    return buckets
+def _shown(swept: Sweep, limit: Rung | None) -> list[Entry]:
+    """Return the entries in order of escalation; those of one rung only where the answer is cut there (P6)."""
+    shown = RUNGS if limit is None else (limit,)
+    return [entry for rung in shown for entry in swept.buckets[rung]]
 
 
-def _merged(split: Split) -> tuple[Rung, tuple[str, ...], bool]:
-    """Return one entry's content on the lowest rung, with all survivors in the order given (P5)."""
-    ids = tuple(outcome.connection_id for outcome in split.outcomes if outcome.reason is None)
-    return split.by_rung[0][0], ids, any(may_bill for _, _, may_bill in split.by_rung)
+def _detail(asked: _Asked, limit: Rung | None, swept: Sweep) -> _Detail:
+    mixed_rungs, snapshot, now = asked.options.mixed_rungs, asked.snapshot, asked.now
+    judged = judge(snapshot=snapshot, pool_id=asked.pool_id, candidates=asked.candidates, now=now)
+    left_out = find_left_out(judged=judged, mixed_rungs=mixed_rungs, serving=limit, without_models=asked.without_models)
+    until = swept.until
+    if limit is not None:
+        until = cut_until(snapshot=snapshot, judged=judged, mixed_rungs=mixed_rungs, serving=limit, now=now)
+    return _Detail(list(left_out), until)
 
 
-def _entry(candidate: Candidate, rung: Rung, ids: tuple[str, ...], may_bill: bool) -> Entry:
-    return Entry(
-        candidate.provider,
-        candidate.model,
-        _WORDS[rung],
-        int(rung),
-        candidate.connection_id,
-        None if candidate.allowed_connection_ids is None else ids,
-        candidate.ref,
-        may_bill,
-    )
+def _counts(asked: _Asked, swept: Sweep) -> Mapping[Code, int]:
+    without = len(asked.without_models)
+    return {**swept.counts, Code.NO_MODELS: without} if without else swept.counts
 
 
-def _place_of(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs) -> Rung | None:
-    """Return the rung a pair would be served on: its own, or that of its merged entry where lower (P5)."""
-    if outcome.rung is None or mixed_rungs is MixedRungs.SPLIT or not split.by_rung:
-        return outcome.rung
-    return min(outcome.rung, split.by_rung[0][0])
-
-
-def _is_above(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs, serving: Rung) -> bool:
-    """Tell whether a pair is, or would be, on a rung above the one that serves."""
-    place = _place_of(split, outcome, mixed_rungs)
-    return place is not None and place > serving
-
-
-def _cut_until(judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung) -> datetime:
-    """Return the first instant at which an answer cut after the serving rung changes (P6, P9).
-
-    Above that rung no return time is told, so a change of nothing else is none.
-    """
-    until = NEVER
-    for item in judged:
-        if item.split.holds_until(item.placed) >= until:
-            continue
-        until = min(until, item.split.placed_until(item.placed))
-        for outcome in item.split.outcomes:
-            is_above = _is_above(item.split, outcome, mixed_rungs, serving)
-            until = min(until, outcome.recode_at if is_above else outcome.change_at)
+def _until(asked: _Asked, until: datetime, entries: list[Entry], limit: Rung | None) -> datetime:
+    """Return when the answer first changes; another order or set of stored models counts only where it shows (P9)."""
+    if asked.reordered_at >= until:
+        return until
+    by_model = {(one.provider, one.model): one for one in asked.candidates}
+    present = entries, _left_out_now(asked, asked.candidates, limit)
+    for instant, models in asked.snapshot.later_models(after=asked.now, before=until):
+        if by_model.keys() != set(models):
+            return instant
+        later = [by_model[model] for model in models]
+        if (_shown(asked.swept(later), limit), _left_out_now(asked, later, limit)) != present:
+            return instant
     return until
 
 
-def _order_until(
-    judged: Sequence[Judged],
-    mixed_rungs: MixedRungs,
-    serving: Rung | None,
-    later: Iterable[tuple[datetime, list[tuple[str, str]]]],
-) -> datetime:
-    """Return when another order of the stored models, or another set of them, first shows in the answer (P9)."""
-
-    def shown(items: Sequence[Judged]) -> tuple[list[list[Entry]], list[LeftOut]]:
-        buckets = _fill_rungs(items, mixed_rungs)
-        return buckets if serving is None else [buckets[serving]], list(_left_out(items, mixed_rungs, serving, ()))
-
-    by_model = {(item.candidate.provider, item.candidate.model): item for item in judged}
-    present = shown(judged)
-    for instant, models in later:
-        if by_model.keys() != set(models) or shown([by_model[model] for model in models]) != present:
-            return instant
-    return NEVER
+def _left_out_now(asked: _Asked, candidates: Sequence[Candidate], limit: Rung | None) -> list[LeftOut]:
+    judged = judge(snapshot=asked.snapshot, pool_id=asked.pool_id, candidates=candidates, now=asked.now)
+    return list(find_left_out(judged=judged, mixed_rungs=asked.options.mixed_rungs, serving=limit))
 
 
-def _reason_in_pool(split: Split, outcome: PairOutcome, mixed_rungs: MixedRungs, serving: Rung | None) -> Reason | None:
-    """Return why a pair is not in the pool, `lower_rung_serves` included (P6, P8); None where it is in.
-
-    A pair that is out for another reason above the serving rung would not return with that reason's end alone, so its
-    return is unknown.
-    """
-    if serving is None or not _is_above(split, outcome, mixed_rungs, serving):
-        return outcome.reason
-    if outcome.reason is None:
-        return Reason(Code.LOWER_RUNG_SERVES)
-    if outcome.reason.code.family is Family.NEVER:
-        return outcome.reason
-    return msgspec.structs.replace(outcome.reason, returns_at=None)
-
-
-def _left_out(
-    judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung | None, without_models: Iterable[Connection]
-) -> Iterable[LeftOut]:
-    """Yield every pair that is not in the pool, once (P8)."""
-    for item in judged:
-        if not item.split.outcomes:
-            yield LeftOut(item.candidate, None, None, Reason(Code.NO_CONNECTIONS))
-        for outcome in item.split.outcomes:
-            reason = _reason_in_pool(item.split, outcome, mixed_rungs, serving)
-            if reason is not None:
-                yield LeftOut(item.candidate, outcome.connection_id, outcome.rung, reason)
-    for one in without_models:
-        yield LeftOut(Candidate(one.provider, ""), one.connection_id, None, Reason(Code.NO_MODELS))
-
-
-def _count(
-    judged: Iterable[Judged], mixed_rungs: MixedRungs, serving: Rung | None, without_models: Sequence[Connection]
-) -> dict[str, int]:
-    """Count the pairs that are not in the pool by code, in the order of precedence."""
-    counts: dict[Code, int] = {}
-    if serving is not None:
-        for left in _left_out(judged, mixed_rungs, serving, without_models):
-            counts[left.reason.code] = counts.get(left.reason.code, 0) + 1
-        return _in_order(counts)
-    for item in judged:
-        if not item.split.outcomes:
-            counts[Code.NO_CONNECTIONS] = counts.get(Code.NO_CONNECTIONS, 0) + 1
-        for code, count in item.split.counts:
-            counts[code] = counts.get(code, 0) + count
-    if without_models:
-        counts[Code.NO_MODELS] = len(without_models)
-    return _in_order(counts)
-
-
-def _in_order(counts: dict[Code, int]) -> dict[str, int]:
+def _in_order(counts: Mapping[Code, int]) -> dict[str, int]:
     return {code.value: counts[code] for code in Code if code in counts}
 
 

@@ -1,68 +1,38 @@
 """One prepared snapshot: the facts of one revision, indexed, with every judgement made at most once.
 
-A connection is judged once per scope: the models of a provider that are judged alike share one, a model of which some
-window, cooldown or exclusion speaks has its own. Judgements are kept with the instant at which they could change (P9)
-and are made anew when it has passed, or when the clock went back.
+A connection is judged once per scope: the models of a provider that are judged alike share one; globs of windows,
+cooldowns and exclusions tell them apart. Judgements are kept with the instant at which they could change (P9) and are
+made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from billing_catalog.core.billing import classify, index_catalog
+from billing_catalog.core.billing import index_catalog
+from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
+from ladder.core.accounts import Accounts
 from ladder.core.instants import NEVER, settle
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.money import Span, closed_spans
 from ladder.core.reasons import Code
+from ladder.core.scope import Scope
 from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
-from omniroute_admin.common.core.names import NOAUTH
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _MEMO_LIMIT = 20_000
 """Callers choose the lists and names that are remembered, so the memory of them is bounded."""
 
 _BEFORE_ABILITY = tuple(Code)[: tuple(Code).index(Code.CAPABILITY_MISSING)]
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
-
-
-class Split(msgspec.Struct, frozen=True):
-    """A list of connections judged under one scope: survivors by rung (P1, P5), and what became of each pair.
-
-    Models that share a scope may change tier or ability at different instants, so those are not in `change_at`:
-    `follows_tier` and `asks_ability` tell whether any pair would change with them.
-    """
-
-    outcomes: tuple[PairOutcome, ...]
-    by_rung: tuple[tuple[Rung, tuple[str, ...], bool], ...]
-    counts: tuple[tuple[Code, int], ...]
-    change_at: datetime
-    follows_tier: bool
-    asks_ability: bool
-
-    def holds_until(self, placed: "Placed") -> datetime:
-        """Return when the first of these outcomes changes for the models of `placed` (P9)."""
-        return min(self.change_at, self.placed_until(placed))
-
-    def placed_until(self, placed: "Placed") -> datetime:
-        """Return when a change of tier or ability first changes one of these outcomes."""
-        tier_until = placed.tier_until if self.follows_tier else NEVER
-        return min(tier_until, placed.ability_until) if self.asks_ability else tier_until
-
-
-class Scope:
-    """Candidates that are judged alike in one kind of pool: same provider, tier and ability, or one model alone."""
-
-    __slots__ = ("pairs", "provider", "splits", "under")
-
-    def __init__(self, provider: str, under: Circumstances) -> None:
-        self.provider = provider
-        self.under = under
-        self.pairs: dict[str, PairOutcome] = {}
-        self.splits: dict[tuple[str, ...] | str, Split] = {}
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -84,30 +54,15 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 class Snapshot:
-    """The facts of one revision, ready to be asked for pools."""
+    """The facts of one revision, ready to be asked for pools.
 
-    def __init__(self, facts: Facts) -> None:
+    A momentary one is asked at one instant only, and never when its answers change by themselves (P9): what would be
+    is compared with what is, and forgotten.
+    """
+
+    def __init__(self, facts: Facts, *, is_momentary: bool = False) -> None:
         self.facts = facts
-        catalog = index_catalog(facts.catalog)
-        self.accounts = [
-            Account(
-                one,
-                classify(
-                    catalog=catalog,
-                    provider=one.provider,
-                    connection_id=one.connection_id,
-                    auth_type=one.auth_type,
-                    overage_override=one.overage_override,
-                ),
-            )
-            for one in facts.connections
-        ]
-        self._by_id = {item.connection.connection_id: item for item in self.accounts}
-        self._noauth = {
-            item.connection.provider: item for item in self.accounts if item.connection.connection_id == NOAUTH
-        }
-        self._by_id.pop(NOAUTH, None)
-        self._scoped = {item.connection.provider for item in self.accounts if item.is_scoped}
+        self._is_momentary = is_momentary
         self._prices = _group_prices(facts.prices)
         self._tiers = index_tiers(
             rules=facts.tier_rules,
@@ -115,53 +70,100 @@ class Snapshot:
             seat_sellers=facts.seat_sellers | _plan_providers(facts.catalog),
             thresholds=facts.thresholds,
         )
+        self._accounts = Accounts(connections=facts.connections, catalog=index_catalog(facts.catalog))
         self._forget()
 
+    @property
+    def accounts(self) -> Iterable[Account]:
+        """Return every known connection, in the order of the facts."""
+        return self._accounts.listed
+
+    def find_account(self, *, connection_id: str, provider: str) -> Account | Code:
+        """Return the known connection of that id at that provider, or the code that says why not (P7)."""
+        return self._accounts.find(connection_id=connection_id, provider=provider)
+
+    def with_connections(self, *, facts: Facts, changed: Iterable[Connection]) -> "Snapshot":
+        """Return a snapshot of facts that differ from these only in the state of some connections (and the revision).
+
+        Who they are, and in which order, is the same: `changed` are those of `facts` that may differ. What was judged
+        of the others is taken over; this snapshot stays as it is, for whoever still answers from it.
+        """
+        anew = list(changed)
+        other = copy(self)
+        other.facts = facts
+        other._accounts = self._accounts.with_changed(anew)
+        other._placed = {kind: dict(providers) for kind, providers in self._placed.items()}
+        other._scopes = dict(self._scopes)
+        for provider in {one.provider for one in anew}:
+            globs = (accounts.globs.get(provider) for accounts in (self._accounts, other._accounts))
+            names = [one.connection_id for one in anew if one.provider == provider]
+            other._renew(provider, names, is_told_apart_alike=next(globs) == next(globs))
+        return other
+
+    def _renew(self, provider: str, names: Iterable[str], *, is_told_apart_alike: bool) -> None:
+        """Let go of what was judged of these connections of a provider, in copies of its scopes."""
+        for providers in self._placed.values():
+            providers.pop(provider, None)
+        scopes = self._scopes.pop(provider, {})
+        if is_told_apart_alike:
+            self._scopes[provider] = {key: scope.without(names) for key, scope in scopes.items()}
+
     def _forget(self) -> None:
-        self._latest = _ALWAYS
-        self._placed: dict[tuple[Grouping, str | None], dict[tuple[str, str], Placed]] = {}
-        self._scopes: dict[tuple[object, ...], Scope] = {}
+        self._latest = [_ALWAYS]
+        self._placed: dict[tuple[Grouping, str | None], dict[str, dict[str, Placed]]] = {}
+        self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
     def move_to(self, now: datetime) -> None:
-        """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6)."""
-        if now < self._latest:
+        """Tell the snapshot the time; where the clock went back every judgement is made anew (SPEC 6).
+
+        Snapshots that share judgements share the time of the latest too.
+        """
+        if now < self._latest[0]:
             self._forget()
-        self._latest = now
+        self._latest[0] = now
 
-    def find_account(self, *, connection_id: str, provider: str) -> Account | Code:
-        """Return the known connection of that id at that provider, or the code that says why not (P7)."""
-        if connection_id == NOAUTH:
-            return self._noauth.get(provider) or _keyless_path(provider)
-        account = self._by_id.get(connection_id)
-        if account is None:
-            return Code.UNKNOWN_CONNECTION
-        return account if account.connection.provider == provider else Code.PROVIDER_MISMATCH
-
-    def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[tuple[str, str], Placed]:
-        """Return the memory of where each (provider, model) is judged, for one kind of pool."""
+    def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[str, dict[str, Placed]]:
+        """Return the memory of where each model of each provider is judged, for one kind of pool."""
         return self._placed.setdefault((grouping, capability), {})
+
+    def placed(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
+        """Return the scope of a (provider, model) in one kind of pool, remembered or worked out."""
+        known = self.placed_models(grouping=grouping, capability=capability).get(provider, {}).get(model)
+        if known is not None and known.change_at > now:
+            return known
+        return self.place(provider=provider, model=model, grouping=grouping, capability=capability, now=now)
 
     def place(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
         """Return the scope of a (provider, model) in one kind of pool, and remember it."""
         tier, tier_until = self.tier_of(provider=provider, model=model, now=now)
         capable, ability_until = self._ability_of(provider, model, capability, now)
-        alone = model if provider in self._scoped else None
-        key = (grouping, provider, tier, capable, alone)
-        scope = self._scopes.get(key)
+        spoken_of = tuple(glob_matches(pattern=glob, name=model) for glob in self._accounts.globs.get(provider, ()))
+        key = (grouping, tier, capable, spoken_of)
+        scopes = _of_provider(self._scopes, provider)
+        scope = scopes.get(key)
         if scope is None:
-            _bound(self._scopes)
-            scope = self._scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
-        memory = self.placed_models(grouping=grouping, capability=capability)
+            scope = scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
+        memory = _of_provider(self.placed_models(grouping=grouping, capability=capability), provider)
         _bound(memory)
-        placed = memory[provider, model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
+        placed = memory[model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
         return placed
 
     def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool, now: datetime) -> Circumstances:
         facts, closed = self.facts, self._closed_rungs(now)
-        return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets, closed)
+        return Circumstances(
+            grouping,
+            model,
+            tier,
+            capable,
+            facts.settings,
+            facts.breakers,
+            facts.budgets,
+            closed,
+            self._is_momentary,
+        )
 
     def _closed_rungs(self, now: datetime) -> dict[Rung, tuple[Span, ...]]:
         """Return when paid rungs are closed from now on; asked once, since only something new changes it."""
@@ -211,24 +213,35 @@ class Snapshot:
             now=now,
         )
 
-    def split(self, *, scope: Scope, ids: tuple[str, ...] | str, now: datetime) -> Split:
-        """Judge the pairs of a candidate, each connection at most once per scope, and remember the result."""
-        listed = (ids,) if isinstance(ids, str) else ids
-        outcomes = tuple(self._outcome(scope, connection_id, now) for connection_id in listed)
-        _bound(scope.splits)
-        accounts = [self.find_account(connection_id=one, provider=scope.provider) for one in listed]
-        split = scope.splits[ids] = _split_of(outcomes, [one for one in accounts if isinstance(one, Account)])
-        return split
+    def outcomes(self, *, scope: Scope, ids: tuple[str, ...], now: datetime) -> tuple[PairOutcome, ...]:
+        """Return what became of each pair of a list, judging each connection at most once per scope."""
+        if scope.until <= now:
+            scope.drop_past(now)
+        return tuple(self._outcome(scope, connection_id, now) for connection_id in ids)
 
     def _outcome(self, scope: Scope, connection_id: str, now: datetime) -> PairOutcome:
-        known = scope.pairs.get(connection_id)
-        if known is not None and now < known.change_at:
+        known = scope.outcomes.get(connection_id)
+        if known is not None:
             return known
         account = self.find_account(connection_id=connection_id, provider=scope.provider)
         if isinstance(account, Code):
+            # Callers choose the names of what nobody knows, so those are not remembered.
             return PairOutcome(connection_id, None, Reason(account))
-        outcome = scope.pairs[connection_id] = judge_pair(account=account, under=scope.under, now=now)
+        outcome = judge_pair(account=account, under=scope.under, now=now)
+        scope.keep(outcome)
         return outcome
+
+    def placed_until(self, *, placed: Placed, ids: tuple[str, ...], now: datetime) -> datetime:
+        """Return when a change of tier or ability first changes what became of one of these pairs (P9).
+
+        Models that share a scope may change tier or ability at different instants, so those are not in its `until`.
+        """
+        provider = placed.scope.provider
+        accounts = [self.find_account(connection_id=one, provider=provider) for one in ids]
+        follows_tier = any(isinstance(one, Account) and one.follows_tier for one in accounts)
+        asks_ability = any(_asks_ability(one) for one in self.outcomes(scope=placed.scope, ids=ids, now=now))
+        tier_until = placed.tier_until if follows_tier else NEVER
+        return min(tier_until, placed.ability_until) if asks_ability else tier_until
 
     def inventory(self, *, now: datetime) -> Inventory:
         """Return the stored candidates now: one per current price row, by rank, provider, model (SPEC 4)."""
@@ -277,12 +290,6 @@ def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
     return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
 
 
-def _keyless_path(provider: str) -> Account:
-    """Return the connection `noauth` of a provider where none is stored: it is always known (SPEC 1)."""
-    verdict = classify(catalog={}, provider=provider, connection_id=NOAUTH, auth_type="none")
-    return Account(Connection(NOAUTH, provider, "none"), verdict)
-
-
 def _group_prices(prices: Iterable[Price]) -> dict[tuple[str, str], list[Price]]:
     grouped: dict[tuple[str, str], list[Price]] = {}
     for row in prices:
@@ -303,28 +310,15 @@ def _asks_ability(outcome: PairOutcome) -> bool:
     return outcome.reason is None or outcome.reason.code not in _BEFORE_ABILITY
 
 
+def _of_provider(memory: dict[str, dict[K, V]], provider: str) -> dict[K, V]:
+    """Return the memory of one provider; callers name providers too, so there is a bound to how many."""
+    found = memory.get(provider)
+    if found is None:
+        _bound(memory)
+        found = memory[provider] = {}
+    return found
+
+
 def _bound(memory: dict[Any, Any]) -> None:
     if len(memory) >= _MEMO_LIMIT:
         memory.clear()
-
-
-def _split_of(outcomes: tuple[PairOutcome, ...], accounts: Sequence[Account]) -> Split:
-    survivors: dict[Rung, list[PairOutcome]] = {}
-    counts: dict[Code, int] = {}
-    for outcome in outcomes:
-        if outcome.reason is not None:
-            counts[outcome.reason.code] = counts.get(outcome.reason.code, 0) + 1
-        elif outcome.rung is not None:
-            survivors.setdefault(outcome.rung, []).append(outcome)
-    by_rung = tuple(
-        (rung, tuple(pair.connection_id for pair in pairs), any(pair.may_bill_past_plan for pair in pairs))
-        for rung, pairs in sorted(survivors.items())
-    )
-    return Split(
-        outcomes,
-        by_rung,
-        tuple(counts.items()),
-        min((outcome.change_at for outcome in outcomes), default=NEVER),
-        follows_tier=any(account.follows_tier for account in accounts),
-        asks_ability=any(_asks_ability(outcome) for outcome in outcomes),
-    )

@@ -91,6 +91,7 @@ class UsageEvent(models.Model):
                 fields=["money_kind", "rung", "booked_at", "booked_usd", "estimated_change"], name="usage_totals"
             ),
             models.Index(fields=["connection", "booked_at"], name="usage_by_connection"),
+            models.Index(fields=["booked_at"], name="usage_by_instant"),
         ]
         constraints = [
             check(
@@ -166,7 +167,8 @@ class UsageEvent(models.Model):
 class SpendHold(models.Model):
     """Money reserved before a request (M2, M8): it acts until it is settled, released or over.
 
-    On rungs 0 to 2 nothing is reserved; the row only remembers that the hold was granted.
+    On rungs 0 to 2 nothing is reserved; the row only remembers that the hold was granted. `settled_by` is the usage
+    that names the hold, also where it was reported after the hold's end.
     """
 
     hold_id = models.CharField(max_length=200, unique=True)

@@ -25,8 +25,12 @@ class BillingView(msgspec.Struct, frozen=True):
 
 
 class CooldownView(msgspec.Struct, frozen=True):
-    """The acting cooldown; null instants are "until cleared" (C2)."""
+    """The acting cooldown; null instants are "until cleared" (C2), a null model is every model (C3).
 
+    `model` is an addition to SPEC's form: without it a cooldown of one model reads as one of the whole connection.
+    """
+
+    model: str | None
     asked_until: datetime | None
     effective_until: datetime | None
     clamped: bool
@@ -112,4 +116,6 @@ def _acting(account: Account, now: datetime) -> CooldownView | None:
         return None
     row = acting[-1]
     clamped = row.asked_until != row.effective_until
-    return CooldownView(row.asked_until, row.effective_until, clamped, row.cause, row.set_by, row.reported_at)
+    return CooldownView(
+        row.model, row.asked_until, row.effective_until, clamped, row.cause, row.set_by, row.reported_at
+    )

@@ -7,7 +7,7 @@ from decimal import Decimal
 import msgspec
 from django.db.models import F, Q, QuerySet
 
-from ladder.core.ledger import Claim, Cost, counting_claim
+from ladder.core.ledger import Claim, Cost, correction_depths, counting_claim
 from ladder.core.values import MoneyKind
 from ladder.models import SpendHold, UsageEvent
 
@@ -61,7 +61,11 @@ def _chain_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
         for row in rows[1:]:
             if (row.booked_at, row.rung, row.money_kind, row.connection_id) != place:
                 yield f"{row.event_id}: a correction is booked elsewhere than {original.event_id}"
-        counting = counting_claim([_claim(row) for row in rows]).cost
+        depths = correction_depths(bases={row.event_id: row.corrects_event_id for row in rows})
+        for row in rows:
+            if row.event_id not in depths:
+                yield f"{row.event_id}: it does not lead to {original.event_id}, whose correction it is"
+        counting = counting_claim([_claim(row, depths.get(row.event_id, 1)) for row in rows]).cost
         added = sum((row.booked_usd for row in rows), Decimal(0))
         if added != counting.usd:
             yield f"{original.event_id}: its rows add up to {added}, and {counting.usd} counts"
@@ -76,8 +80,8 @@ def _hold_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
         yield f"hold {hold_id}: settled by an event that does not name it"
 
 
-def _claim(row: UsageEvent) -> Claim:
-    return Claim(row.original_id is not None, row.occurred_at, row.event_id, Cost(row.booked_cost, row.is_estimated))
+def _claim(row: UsageEvent, depth: int) -> Claim:
+    return Claim(depth, row.occurred_at, row.event_id, Cost(row.booked_cost, row.is_estimated))
 
 
 def _names(rows: QuerySet[UsageEvent]) -> Iterator[str]:

@@ -12,11 +12,13 @@ from ladder.core.values import PAID_RUNGS, Budget, Hold, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, SpendHold
 from ladder.selectors.ledger import read_budgets
-from ladder.services.budgets import lock_budgets, read_gates
+from ladder.services.budgets import gates_of, keep_past, lock_budgets, read_gates, read_past
 from ladder.services.clashes import write_looking_again
+from ladder.services.hold_rows import HoldEnd, end_of_hold
 from ladder.services.live_connections import Refusal, lock_connections
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.core.numbers import usd_text
+from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.errors import BadRequest, Conflict, NotFound, ProductError, field
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import DecidingWrite, deciding_write
@@ -44,12 +46,13 @@ class Granted(msgspec.Struct, frozen=True):
 
 
 def grant_hold(*, request: HoldRequest, actor: Actor, now: datetime) -> Granted:
-    """Grant a hold; asked again with the same content it is the same hold, whatever became of it since.
+    """Grant a hold; asked again with the same content it is the same hold as long as it acts.
 
     Raises:
         NotFound: `unknown_connection`.
         BadRequest: the provider is missing or another one.
-        Conflict: `conflict` (the id is another hold's), `rung_disabled` or `budget_spent`, these with `left_usd`.
+        Conflict: `conflict` (the id is another hold's), `hold_ended` (this id's hold reserves nothing any more; with
+            `ended`, `ended_at` and `settled_by`), `rung_disabled` or `budget_spent`, these with `left_usd`.
     """
     return write_looking_again(lambda write: _grant(request, write, actor, now))
 
@@ -66,27 +69,31 @@ def release_hold(*, hold_id: str, now: datetime) -> None:
         if row is None:
             raise NotFound(f"There is no hold {hold_id!r}.")
         rungs = [rung_named(row.rung)]
-        lock_budgets(rungs=rungs)
-        before = read_gates(rungs=rungs, now=now)
+        past = read_past(rows=lock_budgets(rungs=rungs), now=now)
         active = SpendHold.objects.filter(pk=row.pk, released_at=None, settled_by=None, expires_at__gt=now)
         write.shown = active.update(released_at=now) > 0
-        write.changed = before != read_gates(rungs=rungs, now=now)
+        gates = read_gates(rungs=rungs, now=now)
+        if write.shown:
+            keep_past(past=past, gates=gates, now=now)
+        write.changed = gates_of(past=past, now=now) != gates
 
 
 def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: datetime) -> Granted:
     write.changed = False
     connection, write.changed = _find_connection(request, actor, now)
-    known = SpendHold.objects.select_related("connection").filter(hold_id=request.hold_id).first()
+    known = SpendHold.objects.select_related("connection", "settled_by").filter(hold_id=request.hold_id).first()
     if known is not None:
         return _again(known, request, connection, now)
     rung = _rung_of(request, connection, now)
-    lock_budgets(rungs=[rung])
-    before = _budget_of(rung, now)
+    past = read_past(rows=lock_budgets(rungs=[rung]), now=now)
+    before = past[rung][-1] if rung in past else Budget()
     _check(before, request.estimated_cost_usd, now)
     row = _insert(request, connection, rung, now)
     after = _with_hold(before, row) if rung in PAID_RUNGS else before
     write.shown = True
-    write.changed |= closed_spans(budget=before, now=now) != closed_spans(budget=after, now=now)
+    gates = {rung: closed_spans(budget=after, now=now)} if rung in past else {}
+    keep_past(past=past, gates=gates, now=now)
+    write.changed |= gates_of(past=past, now=now) != gates
     return _granted(row, after, now, is_new=True)
 
 
@@ -131,7 +138,23 @@ def _again(row: SpendHold, request: HoldRequest, connection: Connection, now: da
     said = (connection.pk, request.model, request.estimated_cost_usd, ttl)
     if said != (row.connection.pk, row.model, row.amount_usd, row.expires_at - row.created_at):
         raise Conflict("This id is another hold's.")
+    end = end_of_hold(row, now=now)
+    if end is not None:
+        raise _ended(end)
     return _granted(row, _budget_of(rung_named(row.rung), now), now, is_new=False)
+
+
+def _ended(end: HoldEnd) -> Conflict:
+    """Return the refusal of a hold that is over: a router that read it as granted would spend unreserved."""
+    ways = {
+        "settled": f"was settled by event {end.event_id!r}",
+        "released": "was released",
+        "expired": "expired",
+    }
+    at = iso_text(end.at)
+    late = "" if end.how == "settled" or end.event_id is None else f" Event {end.event_id!r} was booked for it later."
+    detail = f"This hold {ways[end.how]} at {at} and reserves nothing any more.{late} Ask again with a new hold_id."
+    return Conflict(detail, code="hold_ended", ended=end.how, ended_at=at, settled_by=end.event_id)
 
 
 def _rung_of(request: HoldRequest, connection: Connection, now: datetime) -> Rung:

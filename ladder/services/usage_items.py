@@ -1,16 +1,13 @@
 """One event of the ledger as a reporter sends it, and whether it can be one (SPEC 4, Usage): pure, item by item."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
 
-from ladder.core.ledger import Tokens
+from ladder.core.ledger import OLDEST, Tokens
 from ladder.services.live_connections import Refusal
 from ladder.services.reading_items import MAX_AHEAD, Instant, is_storable
-
-OLDEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before it nobody bought tokens: an earlier instant is a clock that was never set."""
 
 MOST_TOKENS = 1_000_000_000
 MOST_USD = Decimal(1_000_000)

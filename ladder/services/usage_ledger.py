@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Q
 
-from ladder.core.ledger import Booking, Claim, Cost, book, counting_claim
+from ladder.core.ledger import Booking, Claim, Cost, book, correction_depths, counting_claim
 from ladder.models import UsageEvent
 from ladder.services.usage_items import UsageItem
 from omniroute_admin.common.services.statements import insert_many
@@ -23,9 +23,10 @@ class Ledger:
         self._rows = {row.event_id: row for row in found}
         by_key = {row.pk: row for row in found}
         self._root_of = {row.event_id: by_key.get(row.original_id or row.pk, row).event_id for row in found}
+        self._depths = correction_depths(bases={row.event_id: row.corrects_event_id for row in found})
         claims: dict[str, list[Claim]] = {}
         for row in found:
-            claims.setdefault(self._root_of[row.event_id], []).append(claim_of(row))
+            claims.setdefault(self._root_of[row.event_id], []).append(self._claim_of(row))
         self._counting = {root: counting_claim(said) for root, said in claims.items()}
         self.new: list[UsageEvent] = []
 
@@ -40,7 +41,9 @@ class Ledger:
 
     def add(self, row: UsageEvent, *, original: UsageEvent | None) -> Booking:
         """Add a row, set what it adds to the totals, and return that."""
-        claim = claim_of(row)
+        # What a correction corrects is there already: one whose base has not arrived is refused.
+        self._depths[row.event_id] = 0 if original is None else self._depths.get(row.corrects_event_id, 1) + 1
+        claim = self._claim_of(row)
         root = row.event_id if original is None else original.event_id
         booking = book(claim=claim, counting=self._counting.get(root))
         row.booked_usd, row.estimated_change = booking.usd, booking.estimated_change
@@ -64,6 +67,9 @@ class Ledger:
         if corrections:
             self._find_new_keys()
 
+    def _claim_of(self, row: UsageEvent) -> Claim:
+        return claim_of(row, depth=self._depths.get(row.event_id, 1))
+
     def _find_new_keys(self) -> None:
         wanted = {row.event_id: row for row in self.new}
         for event_id, key in UsageEvent.objects.filter(event_id__in=wanted).values_list("event_id", "pk"):
@@ -76,9 +82,9 @@ def _insert(rows: Sequence[UsageEvent]) -> None:
     insert_many(model=UsageEvent, columns=columns, rows=([getattr(row, name) for name in names] for row in rows))
 
 
-def claim_of(row: UsageEvent) -> Claim:
-    """Return what a row says its original cost."""
-    return Claim(bool(row.corrects_event_id), row.occurred_at, row.event_id, Cost(row.booked_cost, row.is_estimated))
+def claim_of(row: UsageEvent, *, depth: int) -> Claim:
+    """Return what a row that stands so deep in its chain says its original cost."""
+    return Claim(depth, row.occurred_at, row.event_id, Cost(row.booked_cost, row.is_estimated))
 
 
 def says_the_same(row: UsageEvent, item: UsageItem, *, provider: str | None) -> bool:

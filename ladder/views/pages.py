@@ -10,12 +10,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from ladder.core.ids import POOL_IDS
-from ladder.selectors.screen import find_stored_connection
 from ladder.views.filters import asked_of, option_pairs
 from ladder.views.picture import is_current, picture_of, sums_of
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
 from ladder.views.seen import display_zone, see
 from omniroute_admin.common import clock
+from omniroute_admin.common.backends import token_read_with
 from omniroute_admin.common.selectors.revision import current_token
 from omniroute_admin.common.views.guard import needs, require_right, sign_in_again
 
@@ -64,9 +64,10 @@ def live_ladder(request: HttpRequest) -> HttpResponse:
     """
     if not request.user.is_authenticated:
         return sign_in_again()
+    # The clock first: what was read before an instant may be shown as of it only if nothing was written between.
     token, now = request.GET.get("v", ""), clock.now()
     held = picture_of(token)
-    if held and is_current(held, token=current_token(), now=now, zone=display_zone()):
+    if held and is_current(held, token=token_read_with(request.user) or current_token(), now=now, zone=display_zone()):
         return HttpResponse(status=204)
     require_right(request.user, "pools:read")
     shows = "pool" if request.GET.get("show") == "pool" else "ladder"
@@ -82,13 +83,3 @@ def _changed(context: dict[str, Any], token: str) -> list[Any]:
         for name, html in context["regions"].items()
         if held.get(name) != context["sums"][name]
     ]
-
-
-@needs("connections:read")
-@require_safe
-def connection_page(request: HttpRequest, provider: str, connection_id: str) -> HttpResponse:
-    """Lead to the one page of a connection that there is yet: the admin's."""
-    found = find_stored_connection(provider=provider, connection_id=connection_id)
-    if found is None:
-        raise Http404(f"{provider}/{connection_id} is not stored as a connection.")
-    return redirect("admin:ladder_connection_change", found)

@@ -11,6 +11,7 @@ from ladder.core.ids import CATEGORIES, FLAT_IDS, PAIR_IDS
 from ladder.views.filters import SORTS, Asked, chips, filter_pairs, listing, option_pairs, pool_pairs, query_of
 from ladder.views.paging import Leaf
 from ladder.views.picture import region_sum, token_of
+from ladder.views.presenting.notes import notes
 from ladder.views.presenting.places import Around, rung_groups
 from ladder.views.presenting.pools import PoolPages, pool_rows, pool_view
 from ladder.views.presenting.rungs import steps
@@ -23,7 +24,7 @@ from omniroute_admin.common.core.words import clock_text, percent_text
 PICKER_SIZE = 25
 """So many lines of a pool stand on the ladder page; the pool's own page pages through all of them."""
 
-LADDER_REGIONS = ("now", "rungs", "chips", "conns", "pools", "pool", "foot")
+LADDER_REGIONS = ("notes", "now", "rungs", "chips", "conns", "pools", "pool", "foot")
 POOL_REGIONS = ("pool", "foot")
 
 POOL_CHOICES = (
@@ -125,6 +126,7 @@ def _of_the_ladder(seen: Seen, asked: Asked) -> dict[str, Any]:
         with_empty=not asked.is_filtered and listed.leaf.page == listed.leaf.pages,
     )
     return {
+        "notes": notes(occupancy=occupancy, work=seen.work, glance=seen.glance),
         "headline": headline(occupancy=occupancy, glance=seen.glance, labels=seen.labels),
         "steps": steps(occupancy=occupancy, around=around),
         "shown_rungs": [group.rung for group in groups],

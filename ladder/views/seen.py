@@ -18,7 +18,9 @@ from ladder.selectors.state import get_present
 from ladder.views.filters import Asked
 from ladder.views.picture import Picture, micros
 from ladder.views.presenting.names import own_labels
+from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance
+from omniroute_admin.common.selectors.heartbeat import PeriodicState, PeriodicWork, periodic_work
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -31,6 +33,7 @@ class Seen(msgspec.Struct, frozen=True):
     glance: Glance
     cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]]
     labels: dict[tuple[str, str], str]
+    work: PeriodicWork
 
     @property
     def picture(self) -> Picture:
@@ -39,7 +42,7 @@ class Seen(msgspec.Struct, frozen=True):
             revision=int(self.occupancy.revision),
             shown=self.shown,
             evaluated_at=micros(self.glance.now),
-            valid_until=micros(holds_until(occupancy=self.occupancy, budgets=self.budgets)),
+            valid_until=micros(holds_until(occupancy=self.occupancy, budgets=self.budgets, also=self.work.late_at)),
         )
 
     def pool(self, asked: Asked) -> Pool:
@@ -58,10 +61,12 @@ def display_zone() -> ZoneInfo:
     return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
 
 
-def holds_until(*, occupancy: Occupancy, budgets: Mapping[Rung, Budget]) -> datetime | None:
-    """Return when the picture changes by itself: with a decision (P9), or where a hold or budget window ends."""
+def holds_until(
+    *, occupancy: Occupancy, budgets: Mapping[Rung, Budget], also: datetime | None = None
+) -> datetime | None:
+    """Return when the picture changes by itself: with a decision (P9), where money or `also` ends."""
     ends = [at for budget in budgets.values() for at in money_instants(budget)]
-    coming = [at for at in (occupancy.valid_until, *ends) if at and at > occupancy.evaluated_at]
+    coming = [at for at in (occupancy.valid_until, also, *ends) if at and at > occupancy.evaluated_at]
     return min(coming, default=None)
 
 
@@ -90,8 +95,28 @@ def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
     return kept.occupancy
 
 
+def see_bare(*, now: datetime) -> Seen:
+    """Return the ladder at `now` without what only its own page tells: cooldowns, labels, whether a worker lives."""
+    return _seen(now=now, cooldowns={}, labels={}, work=PeriodicWork(None, PeriodicState.RUNNING, None))
+
+
 def see(*, now: datetime) -> Seen:
     """Return the ladder at `now`."""
+    return _seen(
+        now=now,
+        cooldowns=read_acting_cooldowns(now=now),
+        labels=own_labels(read_labels()),
+        work=periodic_work(now=now, started_at=clock.STARTED_AT),
+    )
+
+
+def _seen(
+    *,
+    now: datetime,
+    cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]],
+    labels: dict[tuple[str, str], str],
+    work: PeriodicWork,
+) -> Seen:
     snapshot, budgets, shown = get_present(now=now)
     drawn = _occupancy(snapshot=snapshot, now=now)
     return Seen(
@@ -100,6 +125,7 @@ def see(*, now: datetime) -> Seen:
         budgets=budgets,
         shown=shown,
         glance=Glance(now=now, zone=display_zone()),
-        cooldowns=read_acting_cooldowns(now=now),
-        labels=own_labels(read_labels()),
+        cooldowns=cooldowns,
+        labels=labels,
+        work=work,
     )

@@ -6,3 +6,7 @@ from datetime import UTC, datetime
 def now() -> datetime:
     """Return the present instant: aware, UTC, whole microseconds."""
     return datetime.now(UTC)
+
+
+STARTED_AT = now()
+"""When this process was started: this module is loaded before its first request."""

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError as ModelError
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
 from django.views.defaults import page_not_found as default_page_not_found
 from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions as drf
@@ -203,10 +204,16 @@ def server_error(request: HttpRequest, *args: Any) -> HttpResponse:
     outage = is_outage(sys.exc_info()[1])
     if is_api(request.path_info) and outage:
         return problem_response(unavailable())
-    response: HttpResponse = default_server_error(request)
-    if outage:
-        response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    return response
+    return _outage_page(request) if outage else default_server_error(request)
+
+
+def _outage_page(request: HttpRequest) -> HttpResponse:
+    """Return the page that says so, drawn without anything that is read from the database."""
+    is_get = request.method in {"GET", "HEAD"}
+    context = {"is_get": is_get, "address": request.get_full_path() if is_get else "/"}
+    page = render_to_string("503.html", context)
+    headers = {"Retry-After": "10", "Cache-Control": "no-store"}
+    return HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
 
 
 _DETAILS = {

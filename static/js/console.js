@@ -4,7 +4,10 @@
   "use strict";
 
   const LOOKED_AT = 3000;
-  const HIDDEN = 60000;
+  const IDLE = 15000; // nobody touched the page for IDLE_AFTER
+  const IDLE_AFTER = 120000;
+  const HIDDEN = 60000; // the title still counts, for as long as somebody may glance at it
+  const STOPPED_AFTER = 600000; // hidden for so long: no polls at all until it is looked at again
   const FIRST_RETRY = 6000;
   const LAST_RETRY = 60000;
 
@@ -12,6 +15,8 @@
   let nextAt = 0;
   let failures = 0;
   let signedOut = false;
+  let touchedAt = Date.now();
+  let hiddenAt = 0;
   let skew = 0; // server's clock minus this one, in milliseconds
   let freshAt = 0;
   const NOT_CURRENT = "⚠ Not current · ";
@@ -75,12 +80,15 @@
 
   function pace() {
     if (failures) return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (failures - 1));
-    return document.hidden ? HIDDEN : LOOKED_AT;
+    if (document.hidden) return HIDDEN;
+    return Date.now() - touchedAt < IDLE_AFTER ? LOOKED_AT : IDLE;
   }
+
+  const isStopped = () => document.hidden && Date.now() - hiddenAt >= STOPPED_AFTER;
 
   function poll() {
     clearTimeout(timer);
-    if (!signedOut) htmx.trigger("#poller", "poll");
+    if (!signedOut && !isStopped()) htmx.trigger("#poller", "poll");
   }
 
   // Who asked: the poller, or a form whose answer is another picture; null for anything else.
@@ -184,9 +192,21 @@
   });
 
   document.addEventListener("visibilitychange", () => {
+    if (document.hidden) hiddenAt = Date.now();
+    touched();
     if (document.hidden) schedule(pace());
     else poll();
   });
+
+  // A page that was left alone polls at once when somebody comes back to it.
+  function touched() {
+    const wasIdle = Date.now() - touchedAt >= IDLE_AFTER;
+    touchedAt = Date.now();
+    if (wasIdle && !document.hidden && !failures) poll();
+  }
+
+  for (const name of ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"])
+    document.addEventListener(name, touched, { passive: true });
 
   document.addEventListener("DOMContentLoaded", () => {
     readState();

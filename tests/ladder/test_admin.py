@@ -8,6 +8,7 @@ import pytest
 import time_machine
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from ladder import models
@@ -254,6 +255,50 @@ def test_the_ledger_is_only_looked_at_spec_3(boss, make):
     assert boss.get(address(type(row), "add")).status_code == 403
     assert boss.post(address(type(row), "delete", row.pk), {"post": "yes"}).status_code == 403
     assert boss.post(address(type(row), "change", row.pk), {"rung": "premium"}).status_code == 403
+
+
+def reset_in_admin(boss, *rungs, **values):
+    chosen = [models.RungBudget.objects.get(rung=rung).pk for rung in rungs]
+    return boss.post(
+        address(models.RungBudget, "changelist"), {"action": "reset", "_selected_action": chosen} | values, follow=True
+    )
+
+
+def counted_from():
+    return dict(models.RungBudget.objects.values_list("rung", "counted_from"))
+
+
+def test_a_budget_is_reset_only_when_confirmed_with_a_reason_m9(boss):
+    UsageEventFactory(rung="cheap", booked_cost=Decimal("1.2"))
+    SpendHoldFactory(rung="cheap", amount_usd=Decimal("0.4"))
+    before = current_revision(), counted_from()
+    asked = reset_in_admin(boss, "cheap", change_reason="paid <by> hand").content.decode()
+    assert "cheap: $1.20 spent since 2026-08-22T00:00:00Z, $0.40 on hold" in asked
+    assert 'value="paid &lt;by&gt; hand"' in asked
+    assert "Say why the count starts again." in reset_in_admin(boss, "cheap", post="yes").content.decode()
+    assert (current_revision(), counted_from()) == before
+    shown = reset_in_admin(boss, "cheap", post="yes", change_reason="paid by hand").content.decode()
+    assert "Reset: cheap. The count starts at 2026-08-22T12:00:00Z." in shown
+    assert counted_from() == {"cheap": NOW, "premium": None}
+    assert (current_revision(), models.UsageEvent.objects.count()) == (before[0] + 1, 1)
+    act = models.RungBudget.objects.get(rung="cheap").history.latest("history_id")
+    assert (act.history_actor, act.history_change_reason, act.history_date) == ("boss", "paid by hand", NOW)
+    assert not models.RungBudget.objects.get(rung="premium").history.filter(history_actor="boss").exists()
+
+
+def test_several_budgets_are_reset_at_once_at_one_instant_m9(boss):
+    reset_in_admin(boss, "premium", "cheap", post="yes", change_reason="a new month")
+    assert counted_from() == {"cheap": NOW, "premium": NOW}
+
+
+def test_who_may_only_look_at_budgets_resets_none_m9(client):
+    viewer = get_user_model().objects.create_user("viewer")
+    viewer.groups.add(Group.objects.get(name="viewer"))
+    client.force_login(viewer)
+    page = client.get(address(models.RungBudget, "changelist"))
+    assert (page.status_code, 'value="reset"' in page.content.decode()) == (200, False)
+    reset_in_admin(client, "cheap", post="yes", change_reason="mine")
+    assert counted_from() == {"cheap": None, "premium": None}
 
 
 def test_the_history_of_a_budget_shows_its_reset_with_both_values_m9(boss):

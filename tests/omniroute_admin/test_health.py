@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from omniroute_admin import health
-from omniroute_admin.selectors.health import periodic_work
+from omniroute_admin.common import clock
+from omniroute_admin.common.selectors.heartbeat import periodic_work
 from omniroute_admin.services.heartbeats import record_beat
 from omniroute_admin.tasks import beat_heartbeat
 
@@ -26,7 +26,7 @@ def test_alive_needs_no_database(client: Client) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("age", "state"), [(0, "starting"), (60, "starting"), (61, "late")])
 def test_ready_without_periodic_work_says_so_and_is_ready_all_the_same(client: Client, age: int, state: str) -> None:
-    with time_machine.travel(health.STARTED_AT + timedelta(seconds=age), tick=False):
+    with time_machine.travel(clock.STARTED_AT + timedelta(seconds=age), tick=False):
         answer = client.get("/readyz")
     assert answer.status_code == 200
     work = {"last_beat_at": None, "is_late": state == "late", "state": state}

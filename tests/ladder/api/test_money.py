@@ -121,6 +121,27 @@ def test_a_hold_is_made_once_and_told_again_spec_4(router):
     assert [answer.json() for answer in answers] == [wanted, wanted]
 
 
+def test_a_hold_that_ended_is_refused_with_how_and_when_and_what_to_do(router, moment):
+    set_budget(amount="1.00")
+    router.post(HOLDS, hold())
+    moment.shift(timedelta(seconds=20))
+    told(router, event(cost_usd="0.10", hold_id="h1"))
+    answer = router.post(HOLDS, hold())
+    assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
+    problem = answer.json()
+    assert {name: problem[name] for name in ("code", "ended", "ended_at", "settled_by")} == {
+        "code": "hold_ended",
+        "ended": "settled",
+        "ended_at": "2026-08-22T12:00:20Z",
+        "settled_by": "e1",
+    }
+    assert problem["detail"] == (
+        "This hold was settled by event 'e1' at 2026-08-22T12:00:20Z and reserves nothing any more. "
+        "Ask again with a new hold_id."
+    )
+    assert router.post(HOLDS, hold(hold_id="h2")).status_code == 201
+
+
 def test_a_hold_that_does_not_fit_is_told_what_is_left_m8(router):
     set_budget(amount="1.00")
     router.post(HOLDS, hold(estimated_cost_usd="0.75"))

@@ -114,9 +114,11 @@ def test_each_bad_item_is_told_by_index_and_the_good_ones_stand(router):
 
 def test_a_cooldown_of_a_model_keeps_out_that_model_alone_c3(router):
     told(router, event(model="opus", retry_after=60))
-    assert codes(router) == {"opus": "cooldown"}
-    told(router, event(retry_after=60))
+    assert (codes(router), explained(router)["cooldown"]["model"]) == ({"opus": "cooldown"}, "opus")
+    told(router, event(retry_after=30))
+    shown = explained(router)["cooldown"]
     assert codes(router) == {"opus": "cooldown", "sonnet": "cooldown"}
+    assert (shown["model"], shown["effective_until"]) == (None, "2026-08-22T12:00:20Z")
 
 
 def test_an_operator_clears_it_with_a_reason_c3(router):

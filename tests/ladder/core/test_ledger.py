@@ -18,6 +18,7 @@ from ladder.core.ledger import (
     Spend,
     Tokens,
     book,
+    correction_depths,
     counting_claim,
     dearest_of_rung,
     estimated_cost,
@@ -129,17 +130,17 @@ def test_an_event_stands_where_its_pair_stood_m6(provider, connection_id, auth_t
 
 
 claims = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 9), st.booleans()), min_size=1, max_size=5, unique_by=lambda one: one
+    st.tuples(st.integers(0, 1), st.integers(1, 3), st.integers(0, 9), st.booleans()), min_size=1, max_size=5
 )
 
 
 @PROPERTY
 @given(said=claims)
 def test_rows_add_up_to_the_claim_that_counts_in_any_order_of_arrival(said):
-    original = Claim(False, NOW, "z", Cost(Decimal(100)))
+    original = Claim(0, NOW + 9 * SECOND, "z", Cost(Decimal(100)))
     fixes = [
-        Claim(True, NOW + seconds * SECOND, f"c{number}", Cost(Decimal(usd), estimated))
-        for number, (seconds, usd, estimated) in enumerate(said)
+        Claim(depth, NOW + seconds * SECOND, f"c{number}", Cost(Decimal(usd), estimated))
+        for number, (seconds, depth, usd, estimated) in enumerate(said)
     ]
     for order in list(permutations(fixes))[:24]:
         counting, total, estimated = original, book(claim=original, counting=None).usd, 0
@@ -147,9 +148,16 @@ def test_rows_add_up_to_the_claim_that_counts_in_any_order_of_arrival(said):
             booking = book(claim=claim, counting=counting)
             total, estimated = total + booking.usd, estimated + booking.estimated_change
             counting = claim if booking.counts else counting
-        last = max(fixes, key=lambda claim: (claim.occurred_at, claim.event_id))
+        last = max(fixes, key=lambda claim: (claim.occurred_at, claim.depth, claim.event_id))
         assert counting == last == counting_claim([original, *fixes])
         assert (total, estimated) == (last.cost.usd, int(last.cost.is_estimated))
+
+
+def test_a_correction_is_as_deep_as_the_chain_below_it_is_long():
+    bases = {"c": "b", "e": "", "b": "a", "a": "e", "d": "e", "x": "y", "y": "x", "lost": "nobody", "after": "lost"}
+    assert correction_depths(bases=bases) == {"e": 0, "a": 1, "d": 1, "b": 2, "c": 3}
+    long = {f"{number}": f"{number - 1}" for number in range(1, 5000)} | {"0": ""}
+    assert correction_depths(bases=long)["4999"] == 4999
 
 
 def test_spend_tells_how_well_it_is_known():

@@ -45,6 +45,7 @@ def test_a_good_ledger_adds_up():
             "booked_at = '2026-08-01 00:00+00:00' WHERE event_id = 'c1'",
             "c1: a correction is booked elsewhere than e1",
         ),
+        ("corrects_event_id = 'e2' WHERE event_id = 'c1'", "c1: it does not lead to e1, whose correction it is"),
         ("rung = 'premium' WHERE event_id = 'c2'", "c2: a correction is booked elsewhere than e2"),
         ("estimated_change = 0 WHERE event_id = 'c2'", "e2: its rows miscount what is estimated"),
         ("estimated_change = 1 WHERE event_id = 'e1'", "e1: an original does not count its estimate"),

@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection as database
 from django.db import transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -101,13 +103,54 @@ def test_on_rungs_that_cost_nothing_a_hold_is_granted_and_reserves_nothing(who, 
     assert hold(cost="5.00", **who).is_new is False
 
 
-def test_the_same_hold_again_is_the_same_hold_whatever_became_of_it():
+def test_the_same_hold_again_is_the_same_hold_as_long_as_it_acts():
     first = hold()
-    again = hold(now=NOW + 5 * SECOND)
+    again = hold(now=NOW + 60 * SECOND - timedelta(microseconds=1))
     assert (again.expires_at, again.is_new, held()) == (first.expires_at, False, usd("0.10"))
-    release_hold(hold_id="h1", now=NOW + 6 * SECOND)
-    assert hold(now=NOW + 7 * SECOND).is_new is False
-    assert held(NOW + 7 * SECOND) == 0
+
+
+@pytest.mark.parametrize("who", [{}, {"connection_id": "plan", "model": "opus"}])
+def test_a_hold_that_ended_is_told_as_ended_and_not_as_reserved(who):
+    for name in ("released", "settled", "expired", "marked", "late"):
+        hold(name, **who)
+    release_hold(hold_id="released", now=NOW + 6 * SECOND)
+    record(event("e1", "0.10", hold_id="settled", **who), now=NOW + 7 * SECOND)
+    SpendHold.objects.filter(hold_id="marked").update(released_at=NOW + 60 * SECOND)
+    late = NOW + 61 * SECOND
+    record(event("e2", "0.10", hold_id="late", **who), now=late)
+    ends = {
+        "released": ("released", "2026-08-22T12:00:06Z", None),
+        "settled": ("settled", "2026-08-22T12:00:07Z", "e1"),
+        "expired": ("expired", "2026-08-22T12:01:00Z", None),
+        "marked": ("expired", "2026-08-22T12:01:00Z", None),
+        "late": ("expired", "2026-08-22T12:01:00Z", "e2"),
+    }
+    before = list(SpendHold.objects.order_by("pk").values())
+    for name, (how, at, event_id) in ends.items():
+        said = {"ended": how, "ended_at": at, "settled_by": event_id}
+        assert refusal(name, now=late, **who) == ("hold_ended", said), name
+        assert refusal(name, "0.20", now=late, **who)[0] == "conflict"
+    assert list(SpendHold.objects.order_by("pk").values()) == before
+
+
+def test_usage_that_comes_after_a_holds_end_settles_it_in_the_books_alone():
+    hold("marked", "0.40")
+    hold("released", "0.40")
+    release_hold(hold_id="released", now=NOW + SECOND)
+    SpendHold.objects.filter(hold_id="marked").update(released_at=NOW + 60 * SECOND)
+    late = NOW + 61 * SECOND
+    before = current_token()[0], held(late), dict(SpendHold.objects.values_list("hold_id", "released_at"))
+    with CaptureQueriesContext(database) as none_late:
+        record(event("e0", "0.10"), event("e00", "0.10", hold_id="unknown"), now=late)
+    with CaptureQueriesContext(database) as two_late:
+        record(event("e1", "0.10", hold_id="marked"), event("e2", "0.10", hold_id="released"), now=late)
+    after = current_token()[0], held(late), dict(SpendHold.objects.values_list("hold_id", "released_at"))
+    assert after == before
+    assert dict(SpendHold.objects.values_list("hold_id", "settled_by__event_id")) == {"marked": "e1", "released": "e2"}
+    record(event("e3", "0.10", hold_id="marked"), now=late)
+    assert SpendHold.objects.get(hold_id="marked").settled_by == row("e1")
+    # The update itself, of all holds at once.
+    assert len(two_late) == len(none_late) + 1
 
 
 @pytest.mark.parametrize("other", [{"cost": "0.2"}, {"model": "big"}, {"ttl": 61}, {"connection_id": "plan"}])
@@ -247,10 +290,12 @@ def _release(hold_id, now):
 
 def _hold_within(hold_id, amount, now):
     before = spent(now=now) + held(now)
-    is_known = SpendHold.objects.filter(hold_id=hold_id).exists()
+    known = SpendHold.objects.filter(hold_id=hold_id)
+    is_known = known.exists()
+    acts = known.filter(settled_by=None, released_at=None, expires_at__gt=now).exists()
     outcome = _outcome(hold_id, amount, now)
     if is_known:
-        assert outcome in {"again", "conflict"}
+        assert outcome in {"again" if acts else "hold_ended", "conflict"}
     else:
         assert outcome == ("granted" if before < 1 and before + usd(amount) <= 1 else "budget_spent")
     assert spent(now=now) + held(now) == before + (usd(amount) if outcome == "granted" else 0)

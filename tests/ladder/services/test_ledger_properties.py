@@ -30,7 +30,15 @@ originals = st.fixed_dictionaries(
         for name in NAMES
     }
 )
-corrections = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3), st.integers(0, 2_000_000)), max_size=8)
+FIXES = 8
+# Of which event, at which of two instants, the new cost; of the event itself (0) or of one of its corrections before.
+corrections = st.tuples(
+    st.lists(
+        st.tuples(st.sampled_from(NAMES), st.integers(0, 1), st.integers(0, 2_000_000), st.integers(0, FIXES)),
+        max_size=FIXES,
+    ),
+    st.permutations([f"c{number}" for number in range(FIXES)]),
+)
 
 
 def micro(number):
@@ -47,15 +55,25 @@ def as_items(story):
             name, str(micro(cost)), at=NOW + hours * HOUR, connection_id=connection_id, model=model,
             is_overage=is_overage,
         )  # fmt: skip
-    last = dict.fromkeys(NAMES)
-    for number, (name, seconds, cost) in enumerate(fixes):
-        of = items[name]
-        items[f"c{number}"] = event(
-            f"c{number}", str(micro(cost)), at=NOW + timedelta(seconds=seconds), connection_id=of.connection_id,
-            model=of.model, corrects_event_id=last[name] if number % 2 and last[name] else name,
+    for fix, (_, base, seconds, _, cost) in chained(fixes).items():
+        of = items[base]
+        items[fix] = event(
+            fix, str(micro(cost)), at=NOW + timedelta(seconds=seconds), connection_id=of.connection_id,
+            model=of.model, corrects_event_id=base,
         )  # fmt: skip
-        last[name] = f"c{number}"
     return items
+
+
+def chained(fixes):
+    """Return by the name of a correction: its event, what it corrects, when, how deep it stands, the new cost."""
+    said, names = fixes
+    chains = {name: [(name, 0)] for name in NAMES}
+    found = {}
+    for fix, (name, seconds, cost, which) in zip(names, said, strict=False):
+        base, depth = chains[name][which % len(chains[name])]
+        chains[name].append((fix, depth + 1))
+        found[fix] = name, base, seconds, depth + 1, cost
+    return found
 
 
 def expected(story):
@@ -63,8 +81,10 @@ def expected(story):
     events, fixes = story
     totals = {}
     for name, (rung, hours, cost, is_overage) in events.items():
-        said = [(seconds, f"c{number}", paid) for number, (of, seconds, paid) in enumerate(fixes) if of == name]
-        full = max(said)[2] if said else cost
+        said = [
+            (seconds, depth, fix, paid) for fix, (of, _, seconds, depth, paid) in chained(fixes).items() if of == name
+        ]
+        full = max(said)[-1] if said else cost
         kind = "budget" if rung in {"cheap", "premium"} else "overage" if is_overage else "plan"
         # A plan's request that is reported to cost nothing has no tokens here, so its value is unknown: 0.
         key = (rung, kind, hours)

@@ -1,6 +1,7 @@
 """SPEC 4, Usage: a correction is a new event with the full cost, booked at the original's instant."""
 
 from datetime import timedelta
+from itertools import permutations
 
 import pytest
 
@@ -8,6 +9,7 @@ from billing_catalog.models import BillingEntry
 from billing_catalog.services.entries import update_entry
 from ladder.core.values import Rung
 from ladder.models import UsageEvent
+from ladder.selectors.ledger_faults import check_ledger
 from ladder.services.connections import delete_connection
 from tests.factories_ladder import NOW, OPERATOR
 from tests.ladder.services.booking import (
@@ -59,6 +61,30 @@ def test_of_two_corrections_of_one_instant_the_greater_id_counts():
     record(event("e1", "1.00"), correct("b", "e1", "0.20"), correct("a", "e1", "0.10"))
     assert spent() == usd("0.20")
     record(correct("c", "e1", "0.30"))
+    assert spent() == usd("0.30")
+
+
+CHAIN = [event("e1", "1.00"), correct("c", "e1", "0.50"), correct("b", "c", "0.20"), correct("a", "b", "0.10")]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_at_one_instant_a_correction_of_a_correction_counts_in_whatever_order_they_arrive(order):
+    record(*(CHAIN[place] for place in order))
+    assert (spent(), check_ledger().faults) == (usd("0.10"), ())
+
+
+def test_at_one_instant_a_chain_that_arrives_in_pieces_ends_at_its_deepest_correction():
+    first, second, third = record(CHAIN[0], CHAIN[3]), record(CHAIN[1]), record(CHAIN[3], CHAIN[2])
+    assert (codes(first), counts(second), counts(third)) == ([(1, "unknown_event")], (1, 0, 0, 0), (2, 0, 0, 0))
+    assert spent() == usd("0.10")
+    assert counts(record(correct("z", "e1", "0.90"))) == (0, 0, 1, 0)
+    assert counts(record(correct("y", "z", "0.80"))) == (0, 0, 1, 0)
+    assert counts(record(correct("x", "y", "0.70"))) == (1, 0, 0, 0)
+    assert (spent(), check_ledger().faults) == (usd("0.70"), ())
+
+
+def test_a_later_instant_counts_before_a_deeper_correction():
+    record(*CHAIN, correct("a2", "e1", "0.30", at=NOW + 2 * SECOND))
     assert spent() == usd("0.30")
 
 
