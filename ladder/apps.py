@@ -13,11 +13,14 @@ class LadderConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make the rows there is one of once the tables are there; say what the history keeps of this app."""
+        """Make the rows there is one of once the tables are there; say what the history keeps; watch writes."""
         from ladder.services.rollback import register_kinds
+        from ladder.services.trail import WATCHER
+        from omniroute_admin.common.services.revision import watch_writes
 
         register_kinds()
         post_migrate.connect(_make_rows, sender=self)
+        watch_writes(WATCHER)
 
 
 def _make_rows(*, using: str, **_: Any) -> None:

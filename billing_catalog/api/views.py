@@ -45,8 +45,9 @@ def one_of(what: str, change: str, delete: str) -> Any:
 
 
 class CatalogResource(ResourceView):
-    """What the catalogue's resources share: the scopes."""
+    """What the catalogue's resources share: the scopes, and that every connection may be judged otherwise after."""
 
+    is_wide: ClassVar[bool] = True
     read_scope: ClassVar[str] = "catalog:read"
     write_scope: ClassVar[str] = "catalog:write"
 

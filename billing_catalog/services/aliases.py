@@ -44,7 +44,7 @@ def create_alias(*, values: AliasValues, actor: Actor, reason: str, now: datetim
         AliasClash: rows under both names exclude each other; every one is named and nothing is changed.
     """
     _check(values=values, but=None)
-    with deciding_write():
+    with deciding_write(wide_at=now):
         alias = create_row(model=ProviderAlias, values=values, actor=actor, reason=reason, now=now)
         _rewrite(alias=alias, actor=actor, reason=reason, now=now)
     return alias
@@ -61,7 +61,7 @@ def update_alias(
     """
     after: AliasValues = {"alias": alias.alias, "provider": alias.provider, **changes}
     _check(values=after, but=alias)
-    with deciding_write():
+    with deciding_write(wide_at=now):
         changed = update_row(row=alias, changes=changes, actor=actor, reason=reason, now=now)
         _rewrite(alias=changed, actor=actor, reason=reason, now=now)
     return changed

@@ -52,7 +52,7 @@ def load_facts(*, facts: FactsFile, now: datetime, dry_run: bool = False) -> lis
     plan = _plan(facts=facts)
     if dry_run or not any(is_new or outcome.what in {"added", "updated"} for _, _, outcome, is_new in plan):
         return [outcome for _, _, outcome, _ in plan]
-    with deciding_write():
+    with deciding_write(wide_at=now):
         plan = _plan(facts=facts)
         for fact, row, outcome, _ in plan:
             _apply(fact=fact, row=row, what=outcome.what, now=now)

@@ -40,7 +40,7 @@ def set_prices(*, wanted: Sequence[Wanted], actor: Actor, reason: str, now: date
     for row in ended:
         row.effective_to = now
     by: dict[str, Any] = {"model": ModelPrice, "actor": actor, "reason": reason, "now": now}
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         update_rows(rows=ended, fields=["effective_to"], **by)
         update_rows(rows=rewritten, fields=CONTENT, **by)
         create_rows(rows=[*(row for row in changed if row.pk is None), *new], **by)

@@ -96,7 +96,7 @@ def sync_prices(
     """
     if dry_run or not _plan(wanted=wanted, now=now).changes:
         return _report(plan=_plan(wanted=wanted, now=now), wanted=wanted, now=now)
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         plan = _plan(wanted=wanted, now=now)
         for rows, fields in ((plan.ended, ["effective_to"]), (plan.rewritten, [*_FIELDS, "source"])):
             update_rows(

@@ -66,7 +66,7 @@ def create_price(*, values: PriceValues, actor: Actor, reason: str, now: datetim
         Conflict: a price of the model begins at that instant already, or another writer was faster.
     """
     _check_source(values=values, but=None)
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         price = ModelPrice(**({"effective_from": now} | resolved(model=ModelPrice, values=clean_values(values))))
         # The fields first: only with good names can the neighbours be looked up.
         price.clean_fields()
@@ -95,7 +95,7 @@ def update_price(*, price: ModelPrice, changes: PriceChanges, actor: Actor, reas
         present(row=price), changed_price(old=present(row=price), changes=changes), [*CONTENT, "effective_to"]
     ):
         return present(row=price)
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         old = present(row=price, lock=True)
         _check_not_over(price=old, now=now)
         new, end = changed_price(old=old, changes=changes), old.effective_to
@@ -121,7 +121,7 @@ def end_price(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) ->
         PriceHasEnded: it has ended already.
         NotFound: the row is gone.
     """
-    with deciding_write():
+    with deciding_write(wide_at=now):
         old = present(row=price, lock=True)
         _check_not_over(price=old, now=now)
         if old.effective_from >= now:

@@ -54,7 +54,7 @@ def create_row(*, model: type[Row], values: Mapping[str, Any], actor: Actor, rea
         ValidationError: names every bad field.
         Conflict: another row has these values already (the fields are named), or another writer was faster.
     """
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         row = model(**resolved(model=model, values=dict(values)))
         if isinstance(row, Curated):
             row.origin, row.created_at, row.updated_at = "operator", now, now
@@ -76,7 +76,7 @@ def update_row(*, row: Row, changes: Mapping[str, Any], actor: Actor, reason: st
     draft.clean_fields()
     if not differs(row=present(row=row), other=draft, names=changes):
         return draft
-    with refused_as_conflict(), deciding_write():
+    with refused_as_conflict(), deciding_write(wide_at=now):
         changed = _with(row=present(row=row, lock=True), changes=changes)
         if isinstance(changed, Curated):
             changed.origin, changed.updated_at = "operator", now
@@ -92,7 +92,7 @@ def delete_row(*, row: models.Model, actor: Actor, reason: str, now: datetime) -
     Raises:
         NotFound: the row is gone already.
     """
-    with deciding_write():
+    with deciding_write(wide_at=now):
         gone = present(row=row, lock=True)
         stamp(instance=gone, actor=actor, reason=reason, now=now)
         gone.delete()

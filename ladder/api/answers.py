@@ -1,7 +1,7 @@
 """How a pool goes out: bytes, revision, a weak ETag that ignores the instant, `304` and `Retry-After` (SPEC 4)."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,23 +11,40 @@ from django.http import HttpRequest, HttpResponse
 from ladder.core.values import Pool
 from omniroute_admin.common.core.numbers import percent_number, usd_text
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ENCODER = msgspec.json.Encoder()
+_AFTER_INSTANT = b',"valid_until":'
 
 
-def pool_response(*, request: HttpRequest, pool: Pool, now: datetime) -> HttpResponse:
+class Told(msgspec.Struct, frozen=True):
+    """A pool as it goes out: its bytes, and what the headers say of them."""
+
+    body: bytes
+    etag: str
+    revision: str
+    returns_at: datetime | None
+
+
+def tell(pool: Pool) -> Told:
+    """Return a pool ready to be sent; its weak ETag is over all of it but `evaluated_at` and `revision` (SPEC 4)."""
+    body = ENCODER.encode(pool)
+    # What stands before is the id, what follows from it, and the two that do not count.
+    same = pool.id.encode() + body[body.index(_AFTER_INSTANT) :]
+    etag = f'W/"{hashlib.blake2b(same, digest_size=12).hexdigest()}"'
+    return Told(body, etag, pool.revision, None if pool.empty is None else pool.empty.returns_at)
+
+
+def pool_response(*, request: HttpRequest, told: Told, now: datetime) -> HttpResponse:
     """Return the answer of a pool call; on GET a matching `If-None-Match` gives 304."""
-    etag = etag_of(pool)
-    if request.method == "GET" and matches(request.headers.get("If-None-Match"), etag):
+    if request.method == "GET" and matches(request.headers.get("If-None-Match"), told.etag):
         response = HttpResponse(status=304)
         del response["Content-Type"]  # it has no content
     else:
-        response = HttpResponse(ENCODER.encode(pool), content_type="application/json")
-    response["ETag"] = etag
+        response = HttpResponse(told.body, content_type="application/json")
+    response["ETag"] = told.etag
     response["Cache-Control"] = "private, no-cache"
-    response["X-Ladder-Revision"] = pool.revision
-    if pool.empty is not None and pool.empty.returns_at is not None:
-        response["Retry-After"] = str(seconds_until(pool.empty.returns_at, now))
+    response["X-Ladder-Revision"] = told.revision
+    if told.returns_at is not None:
+        response["Retry-After"] = str(seconds_until(told.returns_at, now))
     return response
 
 
@@ -44,12 +61,6 @@ def _with_units(name: str, value: Any) -> Any:
     if isinstance(value, Decimal):
         return percent_number(value) if name.endswith("_percent") else usd_text(value)
     return value
-
-
-def etag_of(pool: Pool) -> str:
-    """Return the weak ETag over all of a pool but `evaluated_at` and `revision`."""
-    same = msgspec.structs.replace(pool, evaluated_at=EPOCH, revision="")
-    return f'W/"{hashlib.blake2b(ENCODER.encode(same), digest_size=12).hexdigest()}"'
 
 
 def matches(header: str | None, etag: str) -> bool:

@@ -13,11 +13,12 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from ladder.api import documents, documents_evaluate, documents_state
-from ladder.api.answers import ENCODER, on_the_wire, pool_response
+from ladder.api.answers import ENCODER, on_the_wire, pool_response, tell
 from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER, check_pairs
 from ladder.api.given import are_settings_full, resolve_candidates, settings_of, to_given
 from ladder.api.names import resolver
 from ladder.api.queries import flags, pool_options
+from ladder.api.ready import ready_pool
 from ladder.core.ids import FLAT_IDS, PAIR_IDS, POOL_IDS, PoolId, find_pool_id
 from ladder.core.occupancy import build_occupancy, build_pool_lines, with_budgets
 from ladder.core.pool import build_pool
@@ -26,6 +27,7 @@ from ladder.core.whatif import Change
 from ladder.selectors.evaluate import evaluate, read_stored
 from ladder.selectors.state import get_present, get_snapshot
 from omniroute_admin.common import clock
+from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import check, decode, read_body
 from omniroute_admin.common.errors import UnknownPool
 from omniroute_admin.common.listing import check_parameters
@@ -71,8 +73,9 @@ class PoolView(APIView):
     def get(self, request: Request, pool_id: str) -> HttpResponse:
         """Answer with the pool over the stored inventory."""
         known, options, now = known_pool(pool_id), pool_options(request.query_params), clock.now()
-        pool = build_pool(snapshot=get_snapshot(now=now), pool_id=known, candidates=None, options=options, now=now)
-        return pool_response(request=request._request, pool=pool, now=now)
+        snapshot = get_snapshot(now=now, revision=caller(request).revision)
+        told = ready_pool(snapshot=snapshot, pool_id=known, options=options, now=now)
+        return pool_response(request=request._request, told=told, now=now)
 
     @extend_schema(operation_id="pools_build", request=documents.PoolRequest, responses=documents.PoolAnswer)
     def post(self, request: Request, pool_id: str) -> HttpResponse:
@@ -83,11 +86,11 @@ class PoolView(APIView):
         check_pairs(body.candidates)
         check(body)
         now = clock.now()
-        snapshot = get_snapshot(now=now)
+        snapshot = get_snapshot(now=now, revision=caller(request).revision)
         candidates = resolve_candidates(candidates=body.candidates, resolve=resolver(snapshot.facts.aliases))
         options = PoolOptions(body.mixed_rungs, body.lowest_rung_only, body.explain)
         pool = build_pool(snapshot=snapshot, pool_id=known, candidates=candidates, options=options, now=now)
-        return pool_response(request=request._request, pool=pool, now=now)
+        return pool_response(request=request._request, told=tell(pool), now=now)
 
 
 class EvaluateView(APIView):
@@ -100,7 +103,7 @@ class EvaluateView(APIView):
         """Answer as the pool would, and say what would move."""
         check_parameters(request.query_params)
         pool, changes, now = _evaluate(request._request)
-        response = pool_response(request=request._request, pool=pool, now=now)
+        response = pool_response(request=request._request, told=tell(pool), now=now)
         if changes is not None:
             response.content = _with_changes(pool, changes)
         return response

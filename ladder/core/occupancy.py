@@ -44,7 +44,7 @@ class State(StrEnum):
     OFF = "off"
 
 
-_STATE_OF_CODE = {
+STATE_OF_CODE = {
     Code.BREAKER_OPEN: State.BREAKER,
     Code.COOLDOWN: State.COOLDOWN,
     Code.QUOTA_EXHAUSTED: State.EXHAUSTED,
@@ -54,6 +54,7 @@ _STATE_OF_CODE = {
     Code.QUOTA_STALE: State.STALE,
     Code.QUOTA_UNVERIFIED: State.UNVERIFIED,
 }
+"""What keeps a pair out for now, as the state that a screen shows."""
 _BEST_FIRST = [None, *reversed(Code)]
 
 
@@ -144,7 +145,7 @@ class Occupancy(msgspec.Struct, frozen=True):
     pools: tuple[PoolLine, ...]
 
 
-class _Standing(msgspec.Struct, frozen=True):
+class PlaceStanding(msgspec.Struct, frozen=True):
     """What a place is at an instant; places are compared by it to find when they change."""
 
     reason: Reason | None
@@ -261,8 +262,8 @@ def _place(
     words: tuple[str, ...],
     now: datetime,
 ) -> tuple[Place, datetime]:
-    found = [_settle_standing(account, under, rung, now) for under in scopes]
-    standing, change_at = min((one for one, _ in found), key=_badness), min(at for _, at in found)
+    found = [settle_standing(account=account, under=under, rung=rung, now=now) for under in scopes]
+    standing, change_at = min((one for one, _ in found), key=badness), min(at for _, at in found)
     one, reason = account.connection, standing.reason
     views = tuple(window_view(window=window, snapshot=snapshot, now=now) for window in one.windows)
     place = Place(
@@ -285,7 +286,9 @@ def _place(
     return place, change_at
 
 
-def _settle_standing(account: Account, under: Circumstances, rung: Rung, now: datetime) -> tuple[_Standing, datetime]:
+def settle_standing(
+    *, account: Account, under: Circumstances, rung: Rung, now: datetime
+) -> tuple[PlaceStanding, datetime]:
     """Return where the connection stands for one scope, and when that changes by itself."""
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     quota = quota_instants(windows=windows, settings=under.settings) if rung <= Rung.FREE else []
@@ -293,22 +296,22 @@ def _settle_standing(account: Account, under: Circumstances, rung: Rung, now: da
     return settle(decide=lambda at: _standing(account, under, rung, at), instants=[outcome.change_at, *quota], now=now)
 
 
-def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) -> _Standing:
+def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) -> PlaceStanding:
     if not under.model:
-        return _Standing(Reason(Code.NO_MODELS), State.OFF)
+        return PlaceStanding(Reason(Code.NO_MODELS), State.OFF)
     reason = reason_at(account=account, under=under, at=at)
     if reason is not None:
-        return _Standing(reason, _STATE_OF_CODE.get(reason.code, State.OFF))
+        return PlaceStanding(reason, STATE_OF_CODE.get(reason.code, State.OFF))
     if rung > Rung.FREE:
-        return _Standing(None, State.USABLE)
+        return PlaceStanding(None, State.USABLE)
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     judged = judge_windows(windows=windows, settings=under.settings, now=at)
     if judged.code is None:
-        return _Standing(None, State.USABLE)
-    return _Standing(Reason(judged.code, judged.window, judged.returns_at), _STATE_OF_CODE[judged.code])
+        return PlaceStanding(None, State.USABLE)
+    return PlaceStanding(Reason(judged.code, judged.window, judged.returns_at), STATE_OF_CODE[judged.code])
 
 
-def _badness(standing: _Standing) -> int:
+def badness(standing: PlaceStanding) -> int:
     """Order standings so that the best of a connection's models speaks for the place."""
     return _BEST_FIRST.index(standing.reason.code if standing.reason else None)
 

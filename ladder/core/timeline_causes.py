@@ -1,6 +1,6 @@
-"""Why a flip happened: which instant passed, or which part of the facts a write changed."""
+"""Why a flip happened: which instant passed, or which part of the facts a write changed and for what."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from billing_catalog.core.tiers import price_boundaries
 from ladder.core.instants import TICK, shift
 from ladder.core.money import money_instants
 from ladder.core.reasons import Code
-from ladder.core.values import Connection, Cooldown, CooldownCause, Facts, Rung
+from ladder.core.values import Budget, Connection, Cooldown, CooldownCause, Facts, LadderSettings
 
 _PRINT_BYTES = 8
 
@@ -88,6 +87,16 @@ _CAUSE_OF_PART = {
     Part.BREAKERS: Cause.COOLDOWN,
     Part.CATALOGUE: Cause.CATALOGUE,
 }
+_OWN_CAUSE_OF_CODE: Mapping[str, Cause] = {
+    Code.CONNECTION_DISABLED: Cause.OPERATOR,
+    Code.MODEL_EXCLUDED: Cause.OPERATOR,
+    Code.COOLDOWN: Cause.COOLDOWN,
+    Code.QUOTA_EXHAUSTED: Cause.READING,
+    Code.HELD_FOR_REENTRY: Cause.READING,
+    Code.RESET_PENDING: Cause.READING,
+    Code.QUOTA_STALE: Cause.READING,
+    Code.QUOTA_UNVERIFIED: Cause.READING,
+}
 _TIME_OF_CODE: Mapping[str, Cause] = {
     Code.BREAKER_OPEN: Cause.COOLDOWN,
     Code.COOLDOWN: Cause.COOLDOWN,
@@ -156,8 +165,8 @@ def _resting(cooldowns: Iterable[Cooldown], at: datetime) -> str:
     return max((one for one in acting if one[0] > at), default=(at, ""))[1]
 
 
-def cause_of_write(*, was: Standing, became: Standing, before: Prints, after: Prints, pk: int) -> Cause:
-    """Return why a spot of the connection `pk` (0: of a rung) is another after a write.
+def cause_by_prints(*, was: Standing, became: Standing, before: Prints, after: Prints, pk: int) -> Cause:
+    """Return why a spot of the connection `pk` (0: of a rung) is another, where no write tells of it.
 
     Of the parts that changed the one counts that the new reason speaks of, else the old reason, else any; where no
     part changed, the clock went back or the rules themselves are new, and time is all there is to say.
@@ -197,43 +206,43 @@ def _cause_by_cooldowns(became: Standing, changed: set[Part], *, was_resting: st
     return Cause.READING if is_lifted else Cause.OPERATOR
 
 
+def cause_of_write(was: Standing, became: Standing, *, own: Sequence[Cause], common: Collection[Part]) -> Cause:
+    """Return why a write changed a spot: by one of its `own` causes, else by the `common` parts that it changed.
+
+    Of several the one counts that the new reason speaks of, else the old reason; a spot that comes or goes without
+    one does so by the catalogue, which is where rungs come from (G).
+    """
+    if own:
+        spoken_of = [_OWN_CAUSE_OF_CODE.get(standing.code or "") for standing in (became, was)]
+        return next((cause for cause in spoken_of if cause is not None and cause in own), own[0])
+    moved = (Part.CATALOGUE,) if not (was.state and became.state) else ()
+    part = next((part for part in [*moved, *_parts_of(became), *_parts_of(was), *Part] if part in common), None)
+    return Cause.TIME if part is None else _CAUSE_OF_PART[part]
+
+
 def cause_of_time(
-    *,
     was: Standing,
     became: Standing,
-    facts: Facts,
-    name: tuple[str, str] | None,
-    rung: str,
-    since: datetime,
-    until: datetime,
+    *,
+    connection: Connection,
+    settings: LadderSettings,
+    open_until: datetime | None,
+    budget: Budget | None,
+    is_price_new: bool,
+    at: datetime,
 ) -> Cause:
-    """Return which instant made a spot another: one at `until`, else in (since, until); `name` None speaks of a rung.
+    """Return what ended at an instant and so made a connection another; `budget` is that of the rung before it.
 
     Of several the one counts that the new reason speaks of, else the old reason, else the first of `Cause`.
     """
-    ends = _ends(facts, name, Rung[rung.upper()], since)
-    passed = {cause for cause, instants in ends.items() if until in instants}
-    passed = passed or {
-        cause for cause, instants in ends.items() if any(since < instant < until for instant in instants)
+    age = timedelta(seconds=settings.max_reading_age_seconds) + TICK
+    windows = connection.windows
+    ended = {
+        Cause.COOLDOWN: at == open_until or any(one.effective_until == at for one in connection.cooldowns),
+        Cause.RESET: any(one.reset_at == at for one in windows),
+        Cause.TIME: any(one.observed_at is not None and shift(one.observed_at, age) == at for one in windows),
+        Cause.BUDGET: budget is not None and at in money_instants(budget),
+        Cause.CATALOGUE: is_price_new,
     }
     spoken_of = [_TIME_OF_CODE.get(standing.code or "") for standing in (became, was)]
-    return next((cause for cause in [*spoken_of, *Cause] if cause in passed), Cause.TIME)
-
-
-def _ends(
-    facts: Facts, name: tuple[str, str] | None, rung: Rung, since: datetime
-) -> Mapping[Cause | None, Sequence[datetime]]:
-    """Return by cause the instants at which something ends for one connection, or for all of them."""
-    ones = [one for one in facts.connections if name is None or (one.provider, one.connection_id) == name]
-    age = timedelta(seconds=facts.settings.max_reading_age_seconds) + TICK
-    windows = [window for one in ones for window in one.windows]
-    rests = [cooldown.effective_until for one in ones for cooldown in one.cooldowns]
-    breakers = [facts.breakers[one.provider] for one in ones if one.provider in facts.breakers]
-    budget = facts.budgets.get(rung)
-    return {
-        Cause.COOLDOWN: breakers + [end for end in rests if end is not None],
-        Cause.RESET: [window.reset_at for window in windows if window.reset_at is not None],
-        Cause.TIME: [shift(window.observed_at, age) for window in windows if window.observed_at is not None],
-        Cause.BUDGET: [] if budget is None else money_instants(budget),
-        Cause.CATALOGUE: price_boundaries(prices=facts.prices, after=since),
-    }
+    return next((cause for cause in [*spoken_of, *Cause] if cause is not None and ended.get(cause)), Cause.TIME)

@@ -6,7 +6,7 @@ from ladder.models.quota import QuotaReading, QuotaWindow
 from ladder.models.refusals import RefusalReport
 from ladder.models.resting import Breaker, Cooldown
 from ladder.models.settings import LadderSettings, RungBudget
-from ladder.models.timeline import RungFlip, RungSample, TimelineCursor
+from ladder.models.timeline import RungFlip, RungSample, TimelineCursor, TimelineTrace
 
 __all__ = [
     "Breaker",
@@ -22,6 +22,7 @@ __all__ = [
     "RungSample",
     "SpendHold",
     "TimelineCursor",
+    "TimelineTrace",
     "UsageEvent",
     "UsageEventQuerySet",
 ]

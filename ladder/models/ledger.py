@@ -91,6 +91,7 @@ class UsageEvent(models.Model):
                 fields=["money_kind", "rung", "booked_at", "booked_usd", "estimated_change"], name="usage_totals"
             ),
             models.Index(fields=["connection", "booked_at"], name="usage_by_connection"),
+            models.Index(fields=["booked_at"], name="usage_by_instant"),
         ]
         constraints = [
             check(

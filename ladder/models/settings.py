@@ -60,7 +60,10 @@ class RungBudget(models.Model):
     counted_from = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Instant of the last reset: the count starts there (M9)."
     )
-    history = history()
+    traced_at = models.DateTimeField(
+        null=True, editable=False, help_text="Until when the timeline has an image of it (see TimelineTrace)."
+    )
+    history = history(excluded_fields=["traced_at"])
 
     class Meta:
         ordering = ["rung"]

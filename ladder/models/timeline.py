@@ -1,4 +1,7 @@
-"""The timeline of SPEC 3: flips, samples, and how far the looks have come. Nothing here decides anything."""
+"""The timeline of SPEC 3: flips, samples, how far the looks have come, and what they have yet to look at.
+
+Nothing here decides anything.
+"""
 
 from django.db import models
 from django.db.models import Q
@@ -16,7 +19,7 @@ class RungFlip(models.Model):
     An empty state is "not there": a connection that came, went, or moved to another rung.
     """
 
-    at = models.DateTimeField(db_index=True, help_text="Exact where time made it, else when it was found.")
+    at = models.DateTimeField(db_index=True, help_text="When it was written, or when time made it.")
     kind = models.CharField(max_length=10, choices=FLIP_KIND_CHOICES)
     connection = models.ForeignKey(
         "ladder.Connection", on_delete=models.PROTECT, related_name="flips", null=True, blank=True
@@ -26,7 +29,7 @@ class RungFlip(models.Model):
     to_state = models.CharField(max_length=12, blank=True, default="")
     code = models.CharField(max_length=30, null=True, blank=True, help_text="Reason code of the new state.")
     cause = models.CharField(max_length=9, choices=FLIP_CAUSE_CHOICES)
-    revision = models.BigIntegerField(help_text="The revision at which it was found.")
+    revision = models.BigIntegerField(help_text="The one that its write made, else the one at which it was found.")
 
     class Meta:
         ordering = ["-at", "-id"]
@@ -129,3 +132,20 @@ class TimelineCursor(models.Model):
 
     def __str__(self) -> str:
         return f"timeline up to {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class TimelineTrace(models.Model):
+    """What a write changed, as it stood before: until a look has told of it, which deletes the row.
+
+    Rows are made under the lock on the revision, so that their ids are in commit order.
+    """
+
+    at = models.DateTimeField(help_text="The write's own instant.")
+    revision = models.BigIntegerField(help_text="The revision that it made.")
+    before = models.BinaryField(help_text="The parts that it changed, as JSON.")
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"a write at {self.at:%Y-%m-%d %H:%M:%S}"

@@ -11,6 +11,9 @@ from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
 from ladder.models import RungBudget, SpendHold, UsageEvent
 
+MOST_WINDOWS = 40
+"""How many windows back a budget is read; what is longer ago is passed over."""
+
 
 def read_budgets(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, Budget]:
     """Read the budgets of paid rungs in their present windows, with spend and active holds; four queries for both."""
@@ -22,6 +25,22 @@ def read_budgets(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict
         spend = read_spend(rung=rung, start=window.counted_from, end=window.end)
         budgets[rung] = to_budget(row, window=window, spend=spend, holds=holds.get(rung, ()))
     return budgets
+
+
+def read_budget_windows(*, row: RungBudget, start: datetime, now: datetime) -> tuple[Budget, ...]:
+    """Read a budget in its windows from `start` to `now`, one after the other; two queries for each.
+
+    Every window is as the rows say now, with the holds that were active when it began, or at `start`.
+    """
+    rung, at, found = rung_named(row.rung), start, list[Budget]()
+    while True:
+        window = window_at(row, at=at)
+        spend = read_spend(rung=rung, start=window.counted_from, end=window.end)
+        holds = read_active_holds(now=at, rungs=[rung])
+        found.append(to_budget(row, window=window, spend=spend, holds=holds.get(rung, ())))
+        if window.end > now:
+            return tuple(found)
+        at = window.end if len(found) < MOST_WINDOWS else now
 
 
 def read_spend(*, rung: Rung, start: datetime, end: datetime) -> Spend:

@@ -11,18 +11,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import msgspec
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 
+from ladder.core.money import Span
 from ladder.core.spend import SpendTotals, total_of
 from ladder.core.values import PAID_RUNGS, MoneyKind, Rung
 from ladder.mapping import rung_named
-from ladder.models import SpendHold, UsageEvent
+from ladder.models import Connection, SpendHold, UsageEvent
 from omniroute_admin.common.fields import MicroUsdField
 
 Groups = dict[tuple[Any, ...], SpendTotals]
+
+Spans = Mapping[Rung, Span]
+"""A stretch of time for each rung."""
 
 _NOTHING = Decimal(0)
 
@@ -87,19 +93,11 @@ class SpendPage(msgspec.Struct, frozen=True):
     totals: SpendTotals
 
 
-_CONNECTION = ("connection_id", "connection__connection_id", "connection__provider", "connection__label",
-               "connection__deleted_at")  # fmt: skip
-_COLUMNS: dict[SpendBy, tuple[str, ...]] = {
-    SpendBy.RUNG: ("rung",),
-    SpendBy.PROVIDER: ("connection__provider",),
-    SpendBy.CONNECTION: _CONNECTION,
-    SpendBy.MODEL: ("model",),
-}
-_MAKE: dict[SpendBy, Callable[..., Any]] = {
-    SpendBy.RUNG: rung_named,
-    SpendBy.PROVIDER: str,
-    SpendBy.CONNECTION: SpentConnection,
-    SpendBy.MODEL: str,
+_COLUMNS: dict[SpendBy, str] = {
+    SpendBy.RUNG: "rung",
+    SpendBy.PROVIDER: "connection__provider",
+    SpendBy.CONNECTION: "connection_id",
+    SpendBy.MODEL: "model",
 }
 _NAMES: dict[str, Callable[[SpendLine], Any]] = {
     "rung": lambda line: -1 if line.rung is None else line.rung,
@@ -122,8 +120,12 @@ def read_spend_lines(
     order: str = "-spent_usd",
     limit: int | None = None,
     offset: int = 0,
+    spans: Spans | None = None,
 ) -> SpendPage:
-    """Sum what happened in [start, end), one line for each group that has an event or an active hold; two queries.
+    """Sum what happened in [start, end), one line for each group that has an event or an active hold.
+
+    Two queries, and one more for the names of connections. Where `spans` are given, of each rung only what happened in
+    its own stretch of [start, end).
 
     `by` names what is told apart, in any combination; nothing is one line. Holds are those that act at `now`, and
     are told only where [start, end) includes `now`. Lines that `order` leaves equal are ordered by their names.
@@ -133,15 +135,27 @@ def read_spend_lines(
     """
     if order not in SPEND_ORDERS:
         raise ValueError(f"Spend is ordered by one of {', '.join(SPEND_ORDERS)}.")
-    asked = [one for one in SpendBy if one in by]
-    columns = [column for one in asked for column in _COLUMNS[one]]
-    happened = among.condition() & Q(booked_at__gte=start, booked_at__lt=end)
+    # A connection has one provider: it needs not be told apart beside it.
+    asked = [one for one in SpendBy if one in by and not (one is SpendBy.PROVIDER and SpendBy.CONNECTION in by)]
+    columns = [_COLUMNS[one] for one in asked]
+    happened = among.condition() & happened_in(start=start, end=end, spans=spans)
     groups = read_groups(happened=happened, columns=columns)
     if start <= now < end:
         _add_holds(groups, read_held(among=among, columns=columns, now=now))
-    lines = _ordered([_line(asked, names, totals) for names, totals in groups.items()], order)
+    told = _read_connections(asked, groups)
+    made = [_line(asked, names, totals, told) for names, totals in groups.items()]
+    lines = _ordered([_with_provider(line) for line in made] if SpendBy.PROVIDER in by else made, order)
     stop = None if limit is None else offset + limit
     return SpendPage(lines[offset:stop], len(lines), total_of(groups.values()))
+
+
+def happened_in(*, start: datetime, end: datetime, spans: Spans | None = None) -> Q:
+    """Return the condition of rows that happened in [start, end), of each rung in its own stretch where given."""
+    inside = Q(booked_at__gte=start, booked_at__lt=end)
+    if spans is None:
+        return inside
+    own = [Q(rung=rung.word, booked_at__gte=since, booked_at__lt=until) for rung, (since, until) in spans.items()]
+    return inside & reduce(or_, own, Q(pk__in=[]))
 
 
 def read_groups(*, happened: Q, columns: Sequence[str], extra: Mapping[str, Any] | None = None) -> Groups:
@@ -203,13 +217,31 @@ def _add_holds(groups: Groups, held: Mapping[tuple[Any, ...], Decimal]) -> None:
         groups[names] = groups.get(names, SpendTotals()) + SpendTotals(held_usd=amount)
 
 
-def _line(asked: Sequence[SpendBy], names: Sequence[Any], totals: SpendTotals) -> SpendLine:
-    left = iter(names)
-    said: dict[str, Any] = {}
-    for one in asked:
-        values = [next(left) for _ in _COLUMNS[one]]
-        said[one.value] = _MAKE[one](*values)
+def _read_connections(asked: Sequence[SpendBy], groups: Groups) -> Mapping[int, SpentConnection]:
+    """Read who the connections in groups are, once for each and not for each of their rows; one query, or none."""
+    if SpendBy.CONNECTION not in asked:
+        return {}
+    place = asked.index(SpendBy.CONNECTION)
+    fields = ("pk", "connection_id", "provider", "label", "deleted_at")
+    rows = Connection.objects.filter(pk__in={names[place] for names in groups}).order_by().values_list(*fields)
+    return {row[0]: SpentConnection(*row) for row in rows}
+
+
+def _line(
+    asked: Sequence[SpendBy], names: Sequence[Any], totals: SpendTotals, told: Mapping[int, SpentConnection]
+) -> SpendLine:
+    said: dict[str, Any] = {one.value: name for one, name in zip(asked, names, strict=True)}
+    if SpendBy.RUNG in asked:
+        said["rung"] = rung_named(said["rung"])
+    if SpendBy.CONNECTION in asked:
+        said["connection"] = told[said["connection"]]
     return SpendLine(totals, **said)
+
+
+def _with_provider(line: SpendLine) -> SpendLine:
+    if line.connection is None:
+        return line
+    return msgspec.structs.replace(line, provider=line.connection.provider)
 
 
 def _ordered(lines: Iterable[SpendLine], order: str) -> list[SpendLine]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 import msgspec
 from django.db.models import Case, IntegerField, Q, Value, When
@@ -10,7 +11,7 @@ from ladder.core.instants import TICK
 from ladder.core.ledger import OLDEST
 from ladder.core.money import BudgetWindow
 from ladder.core.spend import SpendTotals
-from ladder.core.values import Rung
+from ladder.core.values import Period, Rung
 from ladder.mapping import window_at
 from ladder.models import RungBudget
 from ladder.selectors.spend import EVERYTHING, SpendFilter, read_groups, read_held
@@ -20,12 +21,21 @@ LARGEST_PAGE = 500
 """Windows of one page at most: each is a part of the query's text."""
 
 
+class BudgetTerms(msgspec.Struct, frozen=True):
+    """What a rung may spend in one window, None for no limit, and how long that is in which zone (M1, M3)."""
+
+    amount_usd: Decimal | None = None
+    period: Period = Period.DAILY
+    zone: str = "UTC"
+
+
 class WindowSpend(msgspec.Struct, frozen=True):
     """What a rung's money did in one window. A rung without a budget has days in UTC, as M3 says where none is set."""
 
     rung: Rung
     window: BudgetWindow
     totals: SpendTotals
+    terms: BudgetTerms = BudgetTerms()
 
 
 class WindowPage(msgspec.Struct, frozen=True):
@@ -48,9 +58,26 @@ def read_present_spend(*, now: datetime, among: SpendFilter = EVERYTHING) -> dic
 
     `spent_usd` and `held_usd` of a paid rung are those of its budget (M2) where nothing is filtered.
     """
-    windows = [(rung, window_at(row, at=now)) for rung, row in _read_rows(among).items()]
+    rows = _read_rows(among)
+    windows = [(rung, window_at(row, at=now)) for rung, row in rows.items()]
     spans = [_Span(rung, window.counted_from, window.end) for rung, window in windows]
-    return {one.rung: one for one in _spent(windows, spans, among, now)}
+    spent = _spent(windows, spans, among, now)
+    return {one.rung: msgspec.structs.replace(one, terms=terms_of(rows[one.rung])) for one in spent}
+
+
+def read_budget_rows() -> dict[Rung, RungBudget]:
+    """Read what each rung's budget is set to; rungs without one have none, in days of UTC (M3); one query."""
+    return _read_rows(EVERYTHING)
+
+
+def terms_of(row: RungBudget) -> BudgetTerms:
+    """Return what a budget is set to."""
+    return BudgetTerms(row.amount_usd, Period(row.period), row.zone)
+
+
+def windows_touching(row: RungBudget, *, start: datetime, end: datetime) -> list[BudgetWindow]:
+    """Return the windows of a budget that [start, end) touches, as it is set now, oldest first (M4)."""
+    return list(_windows_back(row, start=max(start, OLDEST), end=end))[::-1]
 
 
 def read_window_spend(

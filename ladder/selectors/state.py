@@ -1,6 +1,6 @@
 """The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -23,7 +23,7 @@ from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
 from ladder.selectors.ledger import read_budgets
-from omniroute_admin.common.selectors.revision import current_token, read_snapshot
+from omniroute_admin.common.selectors.revision import current_token, read_snapshot, touched_since
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -40,12 +40,18 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 _prepared: Prepared | None = None
+STEPS_AT_MOST = 200
+"""How many steps of the revision are made good one by one; behind more of them everything is read again."""
+
 _TRIES = 3
 """How often money and snapshot are read again where a write came between the two."""
 
 
-def get_snapshot(*, now: datetime) -> Snapshot:
+def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     """Return the snapshot of the present revision, prepared anew where the one at hand is not current.
+
+    `revision` is what the caller has read of it already, for this same question: no statement is needed then where the
+    snapshot at hand is of that one.
 
     The revision is the first thing read, and the rows are read in the same view of the database, so a snapshot is
     never older than a write that was committed before the call (SPEC 3). A clock stepped back, and the end of a budget
@@ -54,14 +60,39 @@ def get_snapshot(*, now: datetime) -> Snapshot:
     global _prepared  # noqa: PLW0603 - one snapshot per process is what this module is for
     # Inside a transaction that may still be undone, the revision does not name what is read.
     is_undoable = database.in_atomic_block
-    with read_snapshot() as revision:
-        if not is_undoable and _prepared is not None and _prepared.is_current(revision=revision, now=now):
-            return _prepared.snapshot
-        facts = read_facts(revision=revision, now=now)
-    prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts))
+    held = None if is_undoable else _prepared
+    if held is not None and revision is not None and held.is_current(revision=revision, now=now):
+        return held.snapshot
+    with read_snapshot() as present:
+        if held is not None and held.is_current(revision=present, now=now):
+            return held.snapshot
+        prepared = None if held is None else _renewed(held, revision=present, now=now)
+        if prepared is None:
+            facts = read_facts(revision=present, now=now)
+            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts))
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
+
+
+def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None:
+    """Return what is at hand with the connections read again that were touched since; None where that is not enough."""
+    if not held.loaded_at <= now < held.reload_at or not 0 < revision - held.revision <= STEPS_AT_MOST:
+        return None
+    keys = touched_since(revision=held.revision, now_at=revision)
+    if keys is None:
+        return None
+    facts = held.snapshot.facts
+    changed = read_accounts(settings=facts.settings, keys=keys)
+    if len(changed) != len(keys):
+        return None
+    anew = {(one.provider, one.connection_id): one for one in changed.values()}
+    listed = tuple(anew.pop((one.provider, one.connection_id), one) for one in facts.connections)
+    if anew:
+        return None
+    facts = msgspec.structs.replace(facts, revision=str(revision), connections=listed)
+    snapshot = held.snapshot.with_connections(facts=facts, changed=changed.values())
+    return Prepared(snapshot, revision, held.loaded_at, held.reload_at)
 
 
 def get_present(*, now: datetime) -> tuple[Snapshot, Mapping[Rung, Budget], int]:
@@ -113,14 +144,25 @@ def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings |
 
 def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
     """Read the live connections with windows, held state and cooldowns; four queries."""
-    rows = ConnectionRow.objects.live().order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS)
-    live = ConnectionRow.objects.live().values("pk")
-    return to_connections(
+    return tuple(read_accounts(settings=settings).values())
+
+
+def read_accounts(*, settings: LadderSettings, keys: Collection[int] | None = None) -> dict[int, Connection]:
+    """Read the live connections among these rows (None: all of them) by the keys of their rows; four queries."""
+    live = ConnectionRow.objects.live()
+    live = live if keys is None else live.filter(pk__in=keys)
+    rows = list(live.order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS))
+    windows = QuotaWindow.objects.filter(connection__in=live.order_by().values("pk")).order_by("window")
+    found = list(windows.values_list(*WINDOW_FIELDS))
+    connections = to_connections(
         connections=rows,
-        windows=QuotaWindow.objects.filter(connection__in=live).order_by("window").values_list(*WINDOW_FIELDS),
-        cooldowns=Cooldown.objects.filter(connection__in=live).order_by("id").values_list(*COOLDOWN_FIELDS),
-        held=held_windows(settings=settings, window_ids=None),
+        windows=found,
+        cooldowns=Cooldown.objects.filter(connection__in=live.order_by().values("pk"))
+        .order_by("id")
+        .values_list(*COOLDOWN_FIELDS),
+        held=held_windows(settings=settings, window_ids=None if keys is None else [row[0] for row in found]),
     )
+    return dict(zip((row[0] for row in rows), connections, strict=True))
 
 
 def read_breakers() -> dict[str, datetime]:

@@ -1,24 +1,28 @@
 """Reading the timeline: what was noted, how far the looks have come, and the state that the next one looks at."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from django.db.models import Max, QuerySet
 
-from ladder.core.instants import NEVER
-from ladder.core.snapshot import Snapshot
-from ladder.core.timeline import Key, Picture, Stage
-from ladder.core.timeline_causes import Prints, Standing, prints_of
-from ladder.core.values import Facts
-from ladder.models import Connection, QuotaWindow, RungFlip, RungSample, TimelineCursor
-from ladder.selectors.state import read_budgets, read_facts
+from ladder.core.timeline import RUNG_ITSELF, Picture, Spot
+from ladder.core.timeline_causes import Prints, Standing
+from ladder.core.trail import Moment, Write, catalogue_of, undo
+from ladder.mapping import rung_named
+from ladder.models import Connection, QuotaWindow, RungBudget, RungFlip, RungSample, TimelineCursor
+from ladder.selectors.ledger import read_budget_windows
+from ladder.selectors.state import read_facts
+from ladder.selectors.trail import read_newest_first, read_oldest_keys
 from omniroute_admin.common.selectors.revision import current_revision, read_snapshot
 
 SKEW = timedelta(minutes=1)
 """How far the clocks of two processes may differ (SPEC 6)."""
 
-_STAGES_AT_MOST = 40
+
+_JUST_AFTER = timedelta(milliseconds=1)
+"""Within it lie the flips that are told after others of the same instant."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -35,15 +39,22 @@ class Seen(msgspec.Struct, frozen=True):
 class Sight(msgspec.Struct, frozen=True):
     """All that one look needs, read in one view of the database; `seen` None is the first look of all.
 
-    `start` is where it begins: the last look's instant, or `now` where there was none or the clock went back (SPEC 6).
+    It looks from `start` (the last look's instant, or `end` where there was none or the clock went back, SPEC 6) to
+    `end`. `moment` is that of `start`, before all of the `writes`, which are the oldest that nobody has told of, in
+    commit order, the last with the key `last_trace`. `told` has the last noted flip of each spot that has one which is
+    not before all of them. `prints` are those of the facts at the end.
     """
 
     seen: Seen | None
     revision: int
     start: datetime
-    stages: list[Stage]
-    keys: dict[Key, int]
-    prints: Prints
+    end: datetime
+    moment: Moment
+    writes: list[Write]
+    last_trace: int | None
+    is_last: bool
+    told: dict[Spot, datetime]
+    acts: dict[int, int]
 
 
 def is_picture_current(*, now: datetime) -> bool:
@@ -60,17 +71,56 @@ def is_picture_current(*, now: datetime) -> bool:
     return revision == current_revision() and (valid_until is None or now < valid_until)
 
 
-def read_sight(*, now: datetime) -> Sight:
-    """Read what the last look saw, and the state from then to `now`."""
+def read_sight(*, now: datetime, most_writes: int) -> Sight:
+    """Read what the last look saw, the writes since, at most so many, and the moment before them."""
     with read_snapshot() as revision:
         seen = _read_seen()
         start = seen.at if seen is not None and seen.at <= now else now
-        facts = read_facts(revision=revision, now=start)
-        live = Connection.objects.live().order_by().values_list("provider", "connection_id", "pk")
-        keys = {(provider, connection_id): pk for provider, connection_id, pk in live}
-        stages = _read_stages(facts, start, now)
-        prints = prints_of(facts=stages[-1].snapshot.facts, keys=keys, acts=_read_acts(), at=now)
-    return Sight(seen, revision, start, stages, keys, prints)
+        moment = _read_moment(revision, start, now)
+        keys = read_oldest_keys(most=most_writes + 1)
+        is_last, keys = len(keys) <= most_writes, keys[:most_writes]
+        writes = undo(moment=moment, writes=read_newest_first(), keep=most_writes)
+        return Sight(
+            seen=seen,
+            revision=revision,
+            start=start,
+            end=now if is_last else max(start, *(min(one.at, now) for one in writes)),
+            moment=moment,
+            writes=writes,
+            last_trace=keys[-1] if keys else None,
+            is_last=is_last,
+            told=_read_told(writes, start, now),
+            acts=_read_acts(),
+        )
+
+
+def _read_moment(revision: int, start: datetime, now: datetime) -> Moment:
+    """Read the facts as the rows say them now, back to `start` where time is in them."""
+    facts = read_facts(revision=revision, now=start)
+    live = Connection.objects.live().order_by().values_list("provider", "connection_id", "pk")
+    keys = {(provider, connection_id): pk for provider, connection_id, pk in live}
+    return Moment(
+        accounts={keys[one.provider, one.connection_id]: one for one in facts.connections},
+        settings=facts.settings,
+        breakers=dict(facts.breakers),
+        budgets={
+            rung_named(row.rung): read_budget_windows(row=row, start=start, now=now)
+            for row in RungBudget.objects.order_by("rung")
+        },
+        catalogue=catalogue_of(facts),
+    )
+
+
+def _read_told(writes: Sequence[Write], start: datetime, now: datetime) -> dict[Spot, datetime]:
+    """Return the last flip of each spot that has one since the oldest write; none where no write is older than looks.
+
+    Flips beyond `now` are those of a clock that was set back, but for what is told just after an instant.
+    """
+    since = min((one.at for one in writes), default=None)
+    if since is None or since > start:
+        return {}
+    rows = RungFlip.objects.filter(at__gte=since, at__lte=now + _JUST_AFTER).order_by("at", "id")
+    return {(pk or RUNG_ITSELF, rung): at for pk, rung, at in rows.values_list("connection_id", "rung", "at")}
 
 
 def _read_seen() -> Seen | None:
@@ -80,18 +130,6 @@ def _read_seen() -> Seen | None:
     picture = {(pk, rung): Standing(state, code) for pk, rung, state, code in row.picture}
     prints = {int(pk): parts for pk, parts in row.prints.items()}
     return Seen(row.version, row.at, row.revision, row.valid_until, picture, prints)
-
-
-def _read_stages(facts: Facts, start: datetime, now: datetime) -> list[Stage]:
-    """Return the facts from `start` to beyond `now`, read anew where a budget window ended between (M3, M4)."""
-    stages: list[Stage] = []
-    while True:
-        ends = [budget.window_end for budget in facts.budgets.values() if budget.window_end is not None]
-        stages.append(Stage(Snapshot(facts), min(ends, default=NEVER)))
-        if stages[-1].until > now:
-            return stages
-        at = stages[-1].until if len(stages) < _STAGES_AT_MOST else now
-        facts = msgspec.structs.replace(facts, budgets=read_budgets(now=at))
 
 
 def _read_acts() -> dict[int, int]:

@@ -19,6 +19,7 @@ from ladder.services.reading_items import (
     instant_seen,
     is_given,
 )
+from ladder.services.trail import remember_breakers
 from omniroute_admin.common.core.names import canonical_provider, is_provider
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
@@ -66,11 +67,14 @@ def record_breakers(*, items: Sequence[Item], actor: Actor, now: datetime) -> Te
         reports = [one for one in judged if isinstance(one, BreakerReport)]
         rows = _lock({one.provider for one in reports})
         before = {name: _acts_until(row, now) for name, row in rows.items()}
+        stored = {name: row.open_until for name, row in rows.items()}
         new = {name for name, row in rows.items() if row.reported_at == OLDEST}
         outcomes = [_record(rows[one.provider], one) for one in reports]
         accepted = {one.provider for one, word in zip(reports, outcomes, strict=True) if word == "accepted"}
         _save([row for name, row in rows.items() if name in accepted], new=new, actor=actor, now=now)
         write.changed = before != {name: _acts_until(row, now) for name, row in rows.items()}
+        changed = {name: until for name, until in stored.items() if until != rows[name].open_until}
+        remember_breakers(breakers=changed, now=now)
     rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return TelemetryAnswer(**counts, rejected=tuple(rejected))

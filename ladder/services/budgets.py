@@ -1,6 +1,6 @@
 """Budgets of the paid rungs: their locks, what a decision takes from them, and counting anew (M2, M8, M9)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from django.db import connection as database
@@ -8,12 +8,16 @@ from django.db import connection as database
 from ladder.core.money import Span, closed_spans
 from ladder.core.values import PAID_RUNGS, Budget, Rung
 from ladder.models import RungBudget
-from ladder.selectors.ledger import read_budgets
+from ladder.selectors.ledger import read_budget_windows, read_budgets
+from ladder.selectors.trail import told_up_to
+from ladder.services.trail import remember_budgets
 from omniroute_admin.common.errors import NotFound
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
 Gates = dict[Rung, tuple[Span, ...]]
+Past = dict[Rung, tuple[Budget, ...]]
+"""Budgets as they were, window after window, before a write changes them."""
 
 
 def lock_budgets(*, rungs: Collection[Rung]) -> dict[Rung, RungBudget]:
@@ -29,6 +33,39 @@ def lock_budgets(*, rungs: Collection[Rung]) -> dict[Rung, RungBudget]:
     if database.features.has_select_for_no_key_update:
         rows = rows.select_for_update(no_key=True)
     return {words[row.rung]: row for row in rows}
+
+
+def read_past(*, rows: Mapping[Rung, RungBudget], now: datetime) -> Past:
+    """Read locked budgets in their windows since the timeline was last told of them; the last is the present one."""
+    told = told_up_to() if rows else None
+    found = {}
+    for rung, row in rows.items():
+        since = max((at for at in (told, row.traced_at) if at is not None and at <= now), default=now)
+        found[rung] = read_budget_windows(row=row, start=since, now=now)
+    return found
+
+
+def gates_of(*, past: Past, now: datetime) -> Gates:
+    """Return when these rungs are closed, as `read_gates` does."""
+    return {rung: closed_spans(budget=windows[-1], now=now) for rung, windows in past.items()}
+
+
+def keep_past(*, past: Past, gates: Gates, now: datetime) -> None:
+    """Remember for the timeline those budgets of which spend or holds made another one.
+
+    It is another one where the rung closes or opens at another time, `gates` being those after the write; and where
+    time has changed something since the timeline was told, which with other spend would look as if it had not.
+    """
+    before = gates_of(past=past, now=now)
+    changed = {
+        rung: windows for rung, windows in past.items() if before[rung] != gates[rung] or _has_moved(windows, now)
+    }
+    if changed:
+        remember_budgets(budgets=changed, now=now)
+
+
+def _has_moved(windows: tuple[Budget, ...], now: datetime) -> bool:
+    return len(windows) > 1 or any(hold.expires_at <= now for hold in windows[0].holds)
 
 
 def read_gates(*, rungs: Collection[Rung], now: datetime) -> Gates:
@@ -50,7 +87,9 @@ def reset_budget(*, rung: str, actor: Actor, reason: str, now: datetime) -> Budg
         paid = next((one for one in PAID_RUNGS if one.word == rung), None)
         if paid is None:
             raise NotFound(f"No budget belongs to {rung!r}: {', '.join(one.word for one in PAID_RUNGS)} have one.")
-        row = lock_budgets(rungs=[paid])[paid]
+        rows = lock_budgets(rungs=[paid])
+        remember_budgets(budgets=read_past(rows=rows, now=now), now=now)
+        row = rows[paid]
         row.counted_from = now
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save()

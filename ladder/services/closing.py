@@ -14,6 +14,7 @@ from ladder.mapping import rung_named, window_at
 from ladder.models import RungBudget, SpendHold
 from ladder.selectors.ledger_faults import LedgerSpan, check_ledger
 from ladder.selectors.timeline import SKEW
+from ladder.selectors.trail import told_up_to
 from ladder.services.timeline import note_flips
 from omniroute_admin.common.selectors.revision import read_snapshot
 
@@ -37,12 +38,12 @@ def expire_holds(*, now: datetime) -> int:
 
     A hold acts by its instants alone (M2); the mark only keeps the index of holds that may still act small. The
     revision stays. One that ended within the tolerated skew is left for later: to a process whose clock is behind it
-    still acts (SPEC 6). The timeline is told first, which works out from these rows what a hold's end opened. Said
-    twice, the second marks nothing.
+    still acts (SPEC 6), and so is one that the timeline has yet to look at, which works out from these rows what a
+    hold's end opened. Said twice, the second marks nothing.
     """
     note_flips(now=now)
-    marked = 0
-    while count := _expire_some(ended_by=now - SKEW):
+    marked, told = 0, told_up_to()
+    while count := _expire_some(ended_by=min(now - SKEW, told or now)):
         marked += count
     return marked
 

@@ -11,9 +11,11 @@ from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.values import Overage
 from billing_catalog.mapping import read_catalog_rows
 from billing_catalog.models import ProviderAlias
+from ladder.core.timeline_causes import Cause
 from ladder.models import Connection
 from ladder.services.live_connections import imply_keyless, locked
 from ladder.services.reading_items import is_storable
+from ladder.services.trail import remember_accounts, remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider
 from omniroute_admin.common.errors import Conflict, NotFound, field
 from omniroute_admin.common.history import Actor, stamp
@@ -60,7 +62,11 @@ def create_connection(
         check_connection(row)
         _refuse_second(row)
         stamp(instance=row, actor=actor, reason=reason, now=now)
-        return _saved(row)
+        if row.pk is not None:
+            remember_accounts(keys=[row.pk], cause=Cause.OPERATOR, now=now)
+        saved = _saved(row)
+        remember_new(key=saved.pk, cause=Cause.OPERATOR, now=now)
+        return saved
 
 
 def update_connection(
@@ -84,6 +90,7 @@ def update_connection(
         check_connection(row, changed=set(changes), identity={name: before.get(name) for name in _IDENTITY})
         write.changed = any(getattr(row, name) != value for name, value in before.items())
         if write.changed:
+            remember_accounts(keys=[row.pk], cause=Cause.OPERATOR, now=now)
             row.updated_at = now
             stamp(instance=row, actor=actor, reason=reason, now=now)
             row.save()
@@ -98,6 +105,7 @@ def delete_connection(*, connection: Connection, actor: Actor, reason: str, now:
     """
     with deciding_write():
         row = _locked_row(connection)
+        remember_accounts(keys=[row.pk], cause=Cause.OPERATOR, now=now)
         row.deleted_at = row.updated_at = now
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save()

@@ -9,12 +9,14 @@ from django.db.models import Q
 
 from ladder.core.cooldown import later
 from ladder.core.quota import counting_windows, judge_windows
+from ladder.core.timeline_causes import Cause
 from ladder.core.values import CooldownCause, LadderSettings, QuotaVerdict, Window
 from ladder.mapping import to_settings, window_of
 from ladder.models import Connection, Cooldown, QuotaWindow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
 from ladder.services.live_connections import locked
+from ladder.services.trail import remember_accounts
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 from omniroute_admin.common.services.statements import delete_many, write_history
@@ -71,8 +73,10 @@ def set_cooldown(
             changes = msgspec.structs.asdict(report)
         else:
             changes = changes_of(kept=kept, report=report, now=now)
-        write.changed = bool(changes)
+        write.changed, write.touched = bool(changes), [connection.pk]
         if changes:
+            why = Cause.OPERATOR if cause is CooldownCause.OPERATOR else Cause.COOLDOWN
+            remember_accounts(keys=[connection.pk], cause=why, now=now)
             _save(kept, changes, actor=actor, reason=reason, now=now)
         return kept
 
@@ -88,8 +92,8 @@ def clear_cooldowns(
         locked(Connection.objects.filter(pk=connection.pk)).get()
         rows = Cooldown.objects.filter(connection=connection)
         cleared = list(rows if causes is None else rows.filter(cause__in=[cause.value for cause in causes]))
-        _delete(cleared, actor=actor, reason=reason, now=now)
-        write.changed = bool(cleared)
+        _delete(cleared, cause=Cause.OPERATOR, actor=actor, reason=reason, now=now)
+        write.changed, write.touched = bool(cleared), [connection.pk]
     return len(cleared)
 
 
@@ -98,8 +102,8 @@ def clear_cooldown(*, cooldown: Cooldown, actor: Actor, reason: str, now: dateti
     with deciding_write() as write:
         locked(Connection.objects.filter(pk=cooldown.connection_id)).get()
         kept = list(Cooldown.objects.filter(pk=cooldown.pk))
-        _delete(kept, actor=actor, reason=reason, now=now)
-        write.changed = bool(kept)
+        _delete(kept, cause=Cause.OPERATOR, actor=actor, reason=reason, now=now)
+        write.changed, write.touched = bool(kept), [cooldown.connection_id]
 
 
 def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now: datetime) -> int:
@@ -128,7 +132,7 @@ def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now:
                 now=now,
             )
         ]
-        _delete(lifted, actor=actor, reason=LIFTED, now=now)
+        _delete(lifted, cause=Cause.READING, actor=actor, reason=LIFTED, now=now)
         write.changed = bool(lifted)
     return len(lifted)
 
@@ -164,8 +168,9 @@ def _save(row: Cooldown, changes: dict[str, Any], *, actor: Actor, reason: str, 
     row.save()
 
 
-def _delete(rows: Collection[Cooldown], *, actor: Actor, reason: str, now: datetime) -> None:
-    """Delete rows with their history; two statements, however many there are."""
+def _delete(rows: Collection[Cooldown], *, cause: Cause, actor: Actor, reason: str, now: datetime) -> None:
+    """Delete rows with their history; a constant number of statements, however many there are."""
+    remember_accounts(keys={row.connection_id for row in rows}, cause=cause, now=now)
     write_history(model=Cooldown, rows=rows, kind="-", actor=actor, reason=reason, now=now)
     delete_many(model=Cooldown, ids=[row.pk for row in rows])
 

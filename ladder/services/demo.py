@@ -8,6 +8,7 @@ import msgspec
 from billing_catalog.models import ProviderAlias
 from ladder.core.demo import DemoConnection, DemoReading, cooldowns_at, first_readings, readings_at
 from ladder.core.demo_fleet import FLEET
+from ladder.core.timeline_causes import Cause
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.selectors.demo import DEMO, demo_connections
@@ -16,6 +17,7 @@ from ladder.services.cooldowns import clear_cooldowns, set_cooldown
 from ladder.services.live_connections import locked
 from ladder.services.reading_items import ReadingItem, reading_item
 from ladder.services.readings import record_readings
+from ladder.services.trail import remember_accounts
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider
 from omniroute_admin.common.history import stamp
 from omniroute_admin.common.services.revision import deciding_write
@@ -129,6 +131,7 @@ def _make(one: DemoConnection, now: datetime) -> None:
 
 
 def _remove(row: Connection, now: datetime) -> None:
+    remember_accounts(keys=[row.pk], cause=Cause.OPERATOR, now=now)
     clear_cooldowns(connection=row, causes=None, actor=DEMO, reason=_STOPPED, now=now)
     for window in QuotaWindow.objects.filter(connection=row):
         stamp(instance=window, actor=DEMO, reason=_STOPPED, now=now)

@@ -12,7 +12,7 @@ from ladder.core.values import PAID_RUNGS, Budget, Hold, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, SpendHold
 from ladder.selectors.ledger import read_budgets
-from ladder.services.budgets import lock_budgets, read_gates
+from ladder.services.budgets import gates_of, keep_past, lock_budgets, read_gates, read_past
 from ladder.services.clashes import write_looking_again
 from ladder.services.hold_rows import HoldEnd, end_of_hold
 from ladder.services.live_connections import Refusal, lock_connections
@@ -69,11 +69,13 @@ def release_hold(*, hold_id: str, now: datetime) -> None:
         if row is None:
             raise NotFound(f"There is no hold {hold_id!r}.")
         rungs = [rung_named(row.rung)]
-        lock_budgets(rungs=rungs)
-        before = read_gates(rungs=rungs, now=now)
+        past = read_past(rows=lock_budgets(rungs=rungs), now=now)
         active = SpendHold.objects.filter(pk=row.pk, released_at=None, settled_by=None, expires_at__gt=now)
         write.shown = active.update(released_at=now) > 0
-        write.changed = before != read_gates(rungs=rungs, now=now)
+        gates = read_gates(rungs=rungs, now=now)
+        if write.shown:
+            keep_past(past=past, gates=gates, now=now)
+        write.changed = gates_of(past=past, now=now) != gates
 
 
 def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: datetime) -> Granted:
@@ -83,13 +85,15 @@ def _grant(request: HoldRequest, write: DecidingWrite, actor: Actor, now: dateti
     if known is not None:
         return _again(known, request, connection, now)
     rung = _rung_of(request, connection, now)
-    lock_budgets(rungs=[rung])
-    before = _budget_of(rung, now)
+    past = read_past(rows=lock_budgets(rungs=[rung]), now=now)
+    before = past[rung][-1] if rung in past else Budget()
     _check(before, request.estimated_cost_usd, now)
     row = _insert(request, connection, rung, now)
     after = _with_hold(before, row) if rung in PAID_RUNGS else before
     write.shown = True
-    write.changed |= closed_spans(budget=before, now=now) != closed_spans(budget=after, now=now)
+    gates = {rung: closed_spans(budget=after, now=now)} if rung in past else {}
+    keep_past(past=past, gates=gates, now=now)
+    write.changed |= gates_of(past=past, now=now) != gates
     return _granted(row, after, now, is_new=True)
 
 

@@ -9,7 +9,9 @@ from django.db import connection as database
 from django.db.models import QuerySet
 
 from billing_catalog.models import ProviderAlias
+from ladder.core.timeline_causes import Cause
 from ladder.models import Connection
+from ladder.services.trail import remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider
 from omniroute_admin.common.history import Actor, stamp
 
@@ -27,6 +29,7 @@ class LiveConnections:
     def __init__(self, *, rows: Collection[tuple[int, str, str]], aliases: Mapping[str, str]) -> None:
         """Index rows of (primary key, connection id, provider)."""
         self._aliases = aliases
+        self._has_new = False
         self._keys = {(connection_id, provider): key for key, connection_id, provider in rows}
         self._providers = {connection_id: provider for _, connection_id, provider in rows}
 
@@ -34,6 +37,11 @@ class LiveConnections:
     def keys(self) -> list[int]:
         """Return the primary keys of all of them."""
         return list(self._keys.values())
+
+    @property
+    def touched(self) -> list[int] | None:
+        """Return what a write to their state touches, for the step of the revision: None where one is new."""
+        return None if self._has_new else self.keys
 
     def find(self, *, connection_id: str, provider: str | None) -> int | Refusal:
         """Return the primary key of the connection that is meant, or why there is none (SPEC 1, `noauth`)."""
@@ -70,6 +78,7 @@ class LiveConnections:
         # In one order, so that two processes do not wait for each other.
         for name in sorted(names):
             if is_provider(name) and (NOAUTH, name) not in self._keys:
+                self._has_new = True
                 self._keys[NOAUTH, name] = imply_keyless(provider=name, actor=actor, now=now)
 
 
@@ -102,4 +111,5 @@ def imply_keyless(*, provider: str, actor: Actor, now: datetime) -> int:
             row.save()
     except IntegrityError:  # another process did the same just now
         return locked(Connection.objects.live()).get(connection_id=NOAUTH, provider=provider).pk
+    remember_new(key=row.pk, cause=Cause.READING, now=now)
     return row.pk

@@ -6,9 +6,11 @@ from itertools import groupby
 
 from billing_catalog.models import ProviderAlias
 from ladder.adapters.omniroute import ImportedConnection, ImportProblem, OmnirouteContents
+from ladder.core.timeline_causes import Cause
 from ladder.models import Connection
 from ladder.services.live_connections import locked
 from ladder.services.omniroute_report import Counts, Tally
+from ladder.services.trail import remember_accounts, remember_new
 from omniroute_admin.common.core.names import canonical_provider
 from omniroute_admin.common.history import Actor, stamp
 
@@ -93,9 +95,12 @@ class _Writer:
         return bool(differing - kept)
 
     def _save(self, row: Connection) -> None:
+        if row.pk is not None:
+            remember_accounts(keys=[row.pk], cause=Cause.OPERATOR, now=self.now)
         row.updated_at = self.now
         stamp(instance=row, actor=self.actor, reason=IMPORT_REASON, now=self.now)
         row.save()
+        remember_new(key=row.pk, cause=Cause.OPERATOR, now=self.now)
 
     def report_vanished(self) -> None:
         """Name the connections an earlier import made that are not in this file; they are left as they are."""

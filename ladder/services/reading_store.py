@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from ladder.core.values import Combine, ReadingStatus
+from ladder.core.trail import is_in_band, window_seen
+from ladder.core.values import Combine, LadderSettings, ReadingStatus, Window
+from ladder.mapping import age_from
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.services.reading_items import Observation
 from omniroute_admin.common.services.statements import insert_many, quoted, update_many
@@ -44,15 +46,51 @@ class WindowState(msgspec.Struct):
     """A decision may come out differently: the revision has to move."""
     is_dirty: bool = False
     """Something is to be written, which no decision looks at."""
+    is_muted: bool = False
+    exit_cutoff_percent: Decimal | None = None
+    was: Window | None = None
+    """What it was before the body, the held state aside; None where it was not there."""
 
     def take(self, observation: Observation) -> None:
         """Make the observation current. What it does not say of `combine` and `model` stays; a reset does not (Q1)."""
+        self.remember()
         for name in _OBSERVED:
             setattr(self, name, getattr(observation, name))
         self.combine = observation.combine or self.combine
         if observation.model is not msgspec.UNSET:
             self.model = observation.model
         self.is_changed = True
+
+    def remember(self) -> None:
+        """Remember what the window is, once, before it is changed."""
+        if self.was is None and self.id is not None:
+            self.was = self.value()
+
+    def value(self) -> Window:
+        """Return the window as a value, the held state aside."""
+        return Window(
+            window=self.window,
+            observed_at=age_from(observed_at=self.observed_at, received_at=self.received_at),
+            remaining_percent=self.remaining_percent,
+            unlimited=self.unlimited,
+            status=self.status,
+            reset_at=self.reset_at,
+            combine=self.combine,
+            model=self.model,
+            is_muted=self.is_muted,
+            is_reported=self.is_reported,
+            exit_cutoff_percent=self.exit_cutoff_percent,
+        )
+
+    def is_restless(self, *, settings: LadderSettings, now: datetime) -> bool:
+        """Tell whether the window may look another way than before the body: where it lies in the band, it may."""
+        present = self.value()
+        was = present if self.was is None and self.id is not None else self.was
+        if was is None:
+            return True
+        first = window_seen(window=was, settings=settings, now=now)
+        is_other = present is not was and window_seen(window=present, settings=settings, now=now) != first
+        return is_other or any(is_in_band(window=one, settings=settings) for one in (was, present))
 
 
 class ReadingStore:
@@ -71,6 +109,13 @@ class ReadingStore:
     def is_changed(self) -> bool:
         """Tell whether anything is to be written."""
         return bool(self._changed_readings) or any(state.is_changed for state in self._windows.values())
+
+    def restless(self, *, settings: LadderSettings, now: datetime) -> set[int]:
+        """Return the connections that may look another way than before the body, by windows or by held states."""
+        touched = {key for key, _ in self._changed_readings}
+        touched |= {key for key, state in self._windows.items() if state.is_changed}
+        states = (self._windows[key] for key in touched)
+        return {state.connection_id for state in states if state.is_restless(settings=settings, now=now)}
 
     def windows_of(self, connection_key: int) -> list[WindowState]:
         """Return the windows of one connection."""
@@ -128,7 +173,7 @@ class ReadingStore:
 
 
 def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
-    names = ("connection_id", "window", "id", *_STATE)
+    names = ("connection_id", "window", "id", *_STATE, *_OWNED_BY_OPERATOR)
     for row in QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id").values_list(*names):
         state = WindowState(**dict(zip(names, row, strict=True)))
         state.status, state.combine = ReadingStatus(state.status), Combine(state.combine)

@@ -5,6 +5,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from ladder.core.timeline_causes import Cause
+from ladder.mapping import to_settings
+from ladder.models import LadderSettings
 from ladder.services.answers import Rejected, TelemetryAnswer
 from ladder.services.cooldowns import lift_quota_cooldowns
 from ladder.services.live_connections import LiveConnections, Refusal, lock_connections
@@ -19,6 +22,7 @@ from ladder.services.reading_items import (
     order_of,
 )
 from ladder.services.reading_store import MOST_WINDOWS, ReadingStore, WindowKey, WindowState
+from ladder.services.trail import remember_accounts
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
@@ -37,7 +41,12 @@ _WHOSE_NOAUTH = Refusal(
 
 
 def record_readings(
-    *, items: Sequence[Item], complete_for: Sequence[str], actor: Actor, now: datetime
+    *,
+    items: Sequence[Item],
+    complete_for: Sequence[str],
+    actor: Actor,
+    now: datetime,
+    cause: Cause = Cause.READING,
 ) -> TelemetryAnswer:
     """Record a body of readings received at `now` and count what became of each.
 
@@ -46,6 +55,7 @@ def record_readings(
     the last reading's (the number of readings plus its own place); `noauth` there is that of the one provider that
     the readings name it with. A connection has at most MOST_WINDOWS windows that are reported. Windows seen usable
     again lift the quota cooldown that an older report set (C3). A constant number of queries, however long the body.
+    `cause` is what the timeline tells of it: an operator may say what a window is, too.
     """
     with deciding_write() as write:
         observed = [_observe(item, now) for item in items]
@@ -58,13 +68,21 @@ def record_readings(
         outcomes = [one if isinstance(one, Refusal) else _record(store, *one) for one in judged]
         _end_words_by_hand(store, judged)
         unknown = _complete(items=items, complete_for=complete_for, connections=connections, store=store, now=now)
-        write.changed = store.is_changed
+        write.changed, write.touched = store.is_changed, connections.touched
+        remember_accounts(keys=_maybe_flipping(store, now), cause=cause, now=now)
         store.save()
         if store.is_changed:
             lift_quota_cooldowns(connection_keys=connections.keys, actor=actor, now=now)
     rejected = [Rejected(at, one.code, one.detail) for at, one in enumerate(outcomes) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return TelemetryAnswer(**counts, rejected=(*rejected, *unknown))
+
+
+def _maybe_flipping(store: ReadingStore, now: datetime) -> set[int]:
+    """Return the connections that may look another way after this body; the settings are read where any is written."""
+    if not store.is_changed:
+        return set()
+    return store.restless(settings=to_settings(LadderSettings.objects.get(pk=1)), now=now)
 
 
 def _observe(item: Item, now: datetime) -> Observation | Refusal:
@@ -198,8 +216,9 @@ def _settle_reported(window: WindowState) -> None:
     """Work out whether the reporter still sends the window: it was seen or named after it was last missing."""
     seen_at = _newest(window.named_at, window.observed_at)
     is_reported = window.missing_at is None or (seen_at is not None and seen_at > window.missing_at)
-    window.is_changed |= is_reported != window.is_reported
-    window.is_reported = is_reported
+    if is_reported != window.is_reported:
+        window.remember()
+        window.is_reported, window.is_changed = is_reported, True
 
 
 def _newest(first: datetime | None, second: datetime | None) -> datetime | None:

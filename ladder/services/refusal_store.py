@@ -122,6 +122,11 @@ class RefusalStore:
         """Tell whether a decision may come out differently: another cooldown acts, or to another end."""
         return any(self._end_of(row) != self._acted_until.get(key, self.now) for key, row in self._touched.items())
 
+    @property
+    def touched_keys(self) -> Collection[int]:
+        """Return the connections of which a cooldown is to be written."""
+        return {connection_key for connection_key, _, _ in self._touched}
+
     def _end_of(self, row: Cooldown) -> datetime | None:
         """Return until when a cooldown acts, `now` where it acts no more."""
         return self.now if is_over(until=row.effective_until, now=self.now) else row.effective_until

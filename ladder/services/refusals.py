@@ -9,6 +9,7 @@ from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.values import Billing
 from billing_catalog.mapping import read_catalog_rows
 from ladder.core.cooldown import asked_until, clamp, is_clamped, reset_that_caused
+from ladder.core.timeline_causes import Cause
 from ladder.core.values import CooldownCause
 from ladder.mapping import to_settings
 from ladder.models import Connection, Cooldown, LadderSettings
@@ -19,6 +20,7 @@ from ladder.services.live_connections import LiveConnections, Refusal, lock_conn
 from ladder.services.reading_items import RefusedReadingError, UnreadableItem
 from ladder.services.refusal_items import RateLimit, RateLimitItem, rate_limit_of
 from ladder.services.refusal_store import RefusalStore
+from ladder.services.trail import remember_accounts
 from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.revision import deciding_write
@@ -61,8 +63,9 @@ def record_rate_limits(*, items: Sequence[Item], actor: Actor, now: datetime) ->
         good = [one for one in judged if not isinstance(one, Refusal)]
         recorder = _Recorder(reports=good, actor=actor, now=now)
         outcomes = recorder.record()
+        remember_accounts(keys=recorder.store.touched_keys, cause=Cause.COOLDOWN, now=now)
         recorder.store.save_cooldowns(actor=actor, reason=REASON)
-        write.changed = recorder.store.is_changed
+        write.changed, write.touched = recorder.store.is_changed, connections.touched
     rejected = [Rejected(index, one.code, one.detail) for index, one in enumerate(judged) if isinstance(one, Refusal)]
     counts = {word: outcomes.count(word) for word in ("accepted", "duplicates", "superseded")}
     return RateLimitAnswer(**counts, rejected=tuple(rejected), cooldowns=recorder.told())

@@ -11,10 +11,14 @@ import msgspec
 from django.db import models
 from msgspec import UNSET, Meta, UnsetType
 
+from billing_catalog.core.values import Thresholds
 from billing_catalog.models import TierThresholds
 from ladder.core.values import Period, Weekday
+from ladder.mapping import rung_named, to_settings
 from ladder.models import LadderSettings, RungBudget
 from ladder.selectors.settings import StoredSettings, read_stored_settings
+from ladder.services.budgets import read_past
+from ladder.services.trail import remember_budgets, remember_settings, remember_thresholds
 from omniroute_admin.common.bodies import check_meta, decimal_meta
 from omniroute_admin.common.errors import BadRequest, FieldError
 from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
@@ -130,6 +134,8 @@ def update_settings(
                 for rung in ("cheap", "premium")
             ]
         _check_order(thresholds, pending[1][1])
+        for row, given in pending:
+            _remember(row, given, now)
         saved = [_save(row, given, actor=actor, reason=reason, now=now) for row, given in pending]
         write.changed = any(saved)
         return read_stored_settings()
@@ -170,9 +176,25 @@ def _check_order(row: TierThresholds, given: dict[str, Any]) -> None:
         raise BadRequest("One field is not valid.", errors=[error])
 
 
+def _remember(row: models.Model, given: dict[str, Any], now: datetime) -> None:
+    """Remember what differs as it is, for the timeline."""
+    if not _changed(row, given):
+        return
+    if isinstance(row, LadderSettings):
+        remember_settings(settings=to_settings(row), now=now)
+    elif isinstance(row, TierThresholds):
+        remember_thresholds(thresholds=Thresholds(row.free, row.cheap), now=now)
+    elif isinstance(row, RungBudget):
+        remember_budgets(budgets=read_past(rows={rung_named(row.rung): row}, now=now), now=now)
+
+
+def _changed(row: models.Model, given: dict[str, Any]) -> list[str]:
+    return [name for name, value in given.items() if getattr(row, name) != value]
+
+
 def _save(row: models.Model, given: dict[str, Any], *, actor: Actor, reason: str, now: datetime) -> bool:
     """Save what differs and tell whether anything did."""
-    changed = [name for name, value in given.items() if getattr(row, name) != value]
+    changed = _changed(row, given)
     for name in changed:
         setattr(row, name, given[name])
     if changed:

@@ -1,6 +1,6 @@
 """Write the timeline (SPEC 3): flips, samples, and what becomes of them with age. No decision depends on any of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -10,8 +10,10 @@ from django.db.models.functions import TruncHour
 
 from ladder.core.instants import NEVER
 from ladder.core.occupancy import RungOccupancy, build_occupancy
-from ladder.core.timeline import Flip, Picture, Walk, find_flips, walk
-from ladder.models import RungFlip, RungSample, TimelineCursor
+from ladder.core.timeline import Flip, Picture, Telling, with_late_flips
+from ladder.core.timeline_causes import Prints, prints_of
+from ladder.core.timeline_teller import tell
+from ladder.models import RungFlip, RungSample, TimelineCursor, TimelineTrace
 from ladder.selectors.state import get_snapshot
 from ladder.selectors.timeline import Sight, is_picture_current, read_sight
 
@@ -22,6 +24,8 @@ SAMPLES_FOR = timedelta(days=180)
 FLIPS_FOR = timedelta(days=365)
 
 _BATCH = 500
+_WRITES_AT_MOST = 500
+_LOOKS_AT_MOST = 10
 
 
 class Thinned(msgspec.Struct, frozen=True):
@@ -34,44 +38,67 @@ class Thinned(msgspec.Struct, frozen=True):
 def note_flips(*, now: datetime) -> int:
     """Note what changed on the ladder since the last look and return how many flips that were.
 
-    Reading and working out hold no lock; the flips and how far the looks have come are then written together, and only
-    if no other process did so meanwhile. So each flip is written once, and a look that dies loses nothing. The
-    revision never moves, and where nothing changed nothing is written.
+    Reading and working out hold no lock; the flips, how far the looks have come and the end of the traces they were
+    told from are then written together, and only if no other process did so meanwhile. So each flip is written once,
+    and a look that dies loses nothing. The revision never moves, and where nothing changed nothing is written. Where
+    more was written than one look takes, looks follow each other, and what is left then waits for the next call.
     """
-    if is_picture_current(now=now):
-        return 0
-    sight = read_sight(now=now)
-    walked = walk(stages=sight.stages, keys=sight.keys, start=sight.start, now=now)
-    flips = _flips(sight, walked, now)
+    count = 0
+    for _ in range(_LOOKS_AT_MOST):
+        if is_picture_current(now=now):
+            break
+        sight = read_sight(now=now, most_writes=_WRITES_AT_MOST)
+        noted = _note(sight)
+        if noted is None:
+            break
+        count += noted
+        if sight.is_last:
+            break
+    return count
+
+
+def _note(sight: Sight) -> int | None:
+    """Note what one look saw; None where another look came before."""
+    seen = sight.seen
+    telling = tell(
+        moment=sight.moment,
+        writes=sight.writes,
+        seen=None if seen is None else seen.picture,
+        told=sight.told,
+        start=sight.start,
+        now=sight.end,
+    )
+    prints = _prints(sight)
+    flips: Sequence[Flip] = ()
+    if seen is not None:
+        flips = with_late_flips(telling=telling, seen=seen.picture, before=seen.prints, after=prints, now=sight.end)
     with transaction.atomic():
-        if not _advance(sight, walked, now):
-            return 0
+        if not _advance(sight, telling, prints):
+            return None
         # A clock that was set back comes to the same instants again; what is noted of them stands.
         RungFlip.objects.bulk_create(_rows(flips, sight.revision), batch_size=_BATCH, ignore_conflicts=True)
+        if sight.last_trace is not None:
+            # Traces are numbered in commit order: none that this look could not see has a lower key.
+            TimelineTrace.objects.filter(pk__lte=sight.last_trace).delete()
     return len(flips)
 
 
-def _flips(sight: Sight, walked: Walk, now: datetime) -> list[Flip]:
-    if sight.seen is None:
-        return []
-    return find_flips(
-        picture=sight.seen.picture,
-        before=sight.seen.prints,
-        after=sight.prints,
-        steps=walked.steps,
-        keys=sight.keys,
-        now=now,
-    )
+def _prints(sight: Sight) -> Prints:
+    """Return the prints of the facts at the end of a telling, which carried the moment there."""
+    accounts = sight.moment.accounts
+    keys = {(one.provider, one.connection_id): key for key, one in accounts.items()}
+    return prints_of(facts=sight.moment.facts(), keys=keys, acts=sight.acts, at=sight.end)
 
 
-def _advance(sight: Sight, walked: Walk, now: datetime) -> bool:
+def _advance(sight: Sight, telling: Telling, prints: Prints) -> bool:
     """Store what this look saw and return True, or False where another look has done so since this one began."""
     values = {
-        "at": now,
-        "revision": sight.revision,
-        "valid_until": None if walked.valid_until == NEVER else walked.valid_until,
-        "picture": _picture_rows(walked.steps[-1].picture),
-        "prints": sight.prints,
+        "at": sight.end,
+        # While traces are left the picture is of no revision that anything is at now or later.
+        "revision": sight.revision if sight.is_last else sight.revision - 1,
+        "valid_until": None if telling.valid_until == NEVER else telling.valid_until,
+        "picture": _picture_rows(telling.picture),
+        "prints": prints,
     }
     if sight.seen is None:
         return TimelineCursor.objects.get_or_create(pk=1, defaults=values)[1]
@@ -94,7 +121,7 @@ def _rows(flips: Iterable[Flip], revision: int) -> list[RungFlip]:
             to_state=flip.to_state,
             code=flip.code,
             cause=flip.cause.value,
-            revision=revision,
+            revision=revision if flip.revision is None else flip.revision,
         )
         for flip in flips
     ]

@@ -9,7 +9,7 @@ from ladder.mapping import rung_named
 from ladder.models import Connection, UsageEvent
 from ladder.services.answers import Rejected, TelemetryAnswer
 from ladder.services.booked_connections import lock_booked
-from ladder.services.budgets import lock_budgets, read_gates
+from ladder.services.budgets import gates_of, keep_past, lock_budgets, read_gates, read_past
 from ladder.services.clashes import write_looking_again
 from ladder.services.hold_rows import rungs_of_holds, settle_holds
 from ladder.services.live_connections import Refusal
@@ -168,8 +168,9 @@ def _save(ledger: Ledger, now: datetime) -> bool:
     drawn = {rung_named(row.rung) for row in ledger.new if row.money_kind == MoneyKind.BUDGET}
     named = {row.hold_id: row for row in reversed(ledger.new) if row.hold_id}
     rungs = drawn | rungs_of_holds(hold_ids=named)
-    lock_budgets(rungs=rungs)
-    before = read_gates(rungs=rungs, now=now)
+    past = read_past(rows=lock_budgets(rungs=rungs), now=now)
     ledger.save()
     settle_holds(events=named)
-    return before != read_gates(rungs=rungs, now=now)
+    gates = read_gates(rungs=rungs, now=now)
+    keep_past(past=past, gates=gates, now=now)
+    return gates_of(past=past, now=now) != gates

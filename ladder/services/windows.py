@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from ladder.core.timeline_causes import Cause
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.services.live_connections import locked
 from ladder.services.reading_items import ReadingItem, reading_item
 from ladder.services.readings import BY_HAND, record_readings
+from ladder.services.trail import remember_accounts
 from omniroute_admin.common.errors import BadRequest, NotFound, field
 from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
@@ -39,7 +41,9 @@ def update_window(
             setattr(row, name, value)
         row.clean_fields(exclude={field.name for field in row._meta.fields if field.name not in OPERATOR_FIELDS})
         write.changed = before != {name: getattr(row, name) for name in OPERATOR_FIELDS}
+        write.touched = [row.connection_id]
         if write.changed:
+            remember_accounts(keys=[row.connection_id], cause=Cause.OPERATOR, now=now)
             stamp(instance=row, actor=actor, reason=reason, now=now)
             row.save(update_fields=list(OPERATOR_FIELDS))
         return row
@@ -66,15 +70,16 @@ def mark_exhausted(
     """
     if reset_at is not None and reset_at <= now:
         raise _refused("reset_at", "The reset has passed already.")
-    with deciding_write():
+    with deciding_write() as write:
         row = locked(Connection.objects.live().filter(pk=connection.pk)).get()
+        write.touched = [row.pk]
         known = {one.window: one for one in row.windows.all()}
         counting = [name for name, one in known.items() if one.is_reported and not one.is_muted]
         if window is not None and window not in known:
             raise _no_window(known)
         names = [window] if window is not None else counting or [BY_HAND]
         items = [_exhausted(row, name, known.get(name), reset_at, now) for name in names]
-        answer = record_readings(items=items, complete_for=[], actor=actor, now=now)
+        answer = record_readings(items=items, complete_for=[], actor=actor, now=now, cause=Cause.OPERATOR)
         for rejected in answer.rejected:
             name, _, detail = rejected.detail.partition(": ")
             raise _refused(name, detail)

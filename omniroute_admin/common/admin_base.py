@@ -194,7 +194,7 @@ def deciding(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResp
     if request.method != "POST":
         return view()
     try:
-        with deciding_write() as write:
+        with deciding_write(wide_at=clock.now()) as write:
             response = view()
             # A form shown again, or a question whether one is sure: nothing was written.
             shown = isinstance(response, SimpleTemplateResponse) and IS_POPUP_VAR not in request.POST

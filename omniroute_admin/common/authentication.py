@@ -9,6 +9,7 @@ from rest_framework import authentication
 from rest_framework.request import Request
 
 from omniroute_admin.common import clock
+from omniroute_admin.common.backends import token_read_with
 from omniroute_admin.common.errors import Unauthenticated
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.scopes import scopes_of_user
@@ -17,10 +18,11 @@ from omniroute_admin.common.services.key_use import note_use
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who calls and what they may do."""
+    """Who calls and what they may do, and the revision that was read for this call to tell (SPEC 3)."""
 
     actor: Actor
     scopes: frozenset[str]
+    revision: int | None = None
 
 
 def caller(request: Request) -> Caller:
@@ -50,12 +52,14 @@ def caller_by_key(request: HttpRequest) -> Caller | None:
     if facts is None:
         raise Unauthenticated("The key is wrong, expired or revoked.")
     note_use(key_id=facts.id, now=now)
-    return Caller(actor=Actor(name=f"key {facts.name} ({facts.prefix})"), scopes=facts.scopes)
+    return Caller(Actor(name=f"key {facts.name} ({facts.prefix})"), facts.scopes, facts.revision)
 
 
 def caller_by_user(user: Any) -> Caller:
     """Return a signed-in user as a caller, with the scopes of their role."""
-    return Caller(actor=Actor(name=user.get_username(), user_id=user.pk), scopes=scopes_of_user(user))
+    token = token_read_with(user)
+    actor = Actor(name=user.get_username(), user_id=user.pk)
+    return Caller(actor, scopes_of_user(user), None if token is None else token[0])
 
 
 class KeyAuthentication(authentication.BaseAuthentication):

@@ -33,6 +33,21 @@ class Revision(models.Model):
         return str(self.value)
 
 
+class RevisionStep(models.Model):
+    """What one step of the revision touched, so that a process renews only that part of what it prepared.
+
+    `rows` are the keys, with commas between, of the connections beside whose own state nothing changed; null is
+    "anything may have". Steps are kept for as long as a process may be behind; where one is missing, everything is read
+    again.
+    """
+
+    revision = models.BigIntegerField(primary_key=True)
+    rows = models.TextField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.revision}: {'anything' if self.rows is None else self.rows}"
+
+
 class ApiKey(models.Model):
     """A key a router or tool calls the API with: shown once, kept as a hash (SPEC 4)."""
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, ClassVar, cast
 
 import msgspec
@@ -88,6 +89,7 @@ class ResourceView(GenericAPIView):
     hooks: ClassVar[dict[str, tuple[str, ...]]] = {}
     # parameters of the query that every method takes
     extra_parameters: ClassVar[tuple[str, ...]] = ()
+    is_wide: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Offer exactly the methods whose hook is overridden."""
@@ -132,6 +134,10 @@ class ResourceView(GenericAPIView):
         reason = str(values.pop(serializer.reason_field, ""))
         return {"actor": caller(self.request).actor, "reason": reason.strip(), "now": clock.now()}
 
+    def wide_at(self, by: dict[str, Any]) -> datetime | None:
+        """Return the instant of a change that is wide, which is told before any row is locked; None of another."""
+        return by["now"] if self.is_wide else None
+
     def answer(self, row: Any, *, status: int = 200) -> Response:
         """Return a row as it looks, with its entity tag."""
         representation = self.get_serializer(row).data
@@ -171,8 +177,9 @@ class ResourceListView(ResourceView, ListCreateAPIView):
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Add a row."""
         values = self.valid()
-        with deciding_write():
-            row = cast("Any", self).create_row(values=values, **self.change(values))
+        by = self.change(values)
+        with deciding_write(wide_at=self.wide_at(by)):
+            row = cast("Any", self).create_row(values=values, **by)
         response = self.answer(row, status=201)
         response["Location"] = request.build_absolute_uri(f"{request.path}/{getattr(row, self.lookup_field)}")
         return response
@@ -212,7 +219,7 @@ class ResourceDetailView(ResourceView):
     def delete(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Delete the row."""
         by = self.change({}) | {"reason": reason_of(request)}
-        with deciding_write():
+        with deciding_write(wide_at=self.wide_at(by)):
             row = self.get_object()
             check_if_match(request, self.get_serializer(row).data)
             cast("Any", self).delete_row(row=row, **by)
@@ -220,9 +227,11 @@ class ResourceDetailView(ResourceView):
 
     def _update(self, request: Request, *, partial: bool) -> Response:
         """Compare and change under one lock, so that no update is lost in between."""
-        with deciding_write():
+        when = self.change({})
+        with deciding_write(wide_at=self.wide_at(when)):
             row = self.get_object()
             check_if_match(request, self.get_serializer(row).data)
             changes = self.valid(row=row, partial=partial)
-            row = cast("Any", self).update_row(row=row, changes=changes, **self.change(changes))
+            by = self.change(changes) | {"now": when["now"]}
+            row = cast("Any", self).update_row(row=row, changes=changes, **by)
         return self.answer(row)

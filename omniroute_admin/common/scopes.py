@@ -35,19 +35,24 @@ def rights_of_user(user: Any) -> frozenset[str]:
         return NO_SCOPES
     if user.is_superuser:
         return RIGHTS
-    kept: frozenset[str] | None = getattr(user, "_rights", None)
-    if kept is None:
-        kept = rights_of_roles(user.groups.order_by().values_list("name", flat=True)) if user.pk else NO_SCOPES
-        user._rights = kept
-    return kept
+    return rights_of_roles(_group_names(user))
 
 
 def roles_of_user(user: Any) -> tuple[str, ...]:
     """Return the roles of a signed-in user, the one that may least first; a superuser is an administrator."""
     if user.is_superuser:
         return (ADMINISTRATOR,)
-    names = set(user.groups.order_by().values_list("name", flat=True)) if user.pk else set()
+    names = _group_names(user)
     return tuple(name for name in ROLES if name in names)
+
+
+def _group_names(user: Any) -> frozenset[str]:
+    """Return the groups of a user, kept on the user object: rights and roles of one request ask once."""
+    kept: frozenset[str] | None = getattr(user, "_group_names", None)
+    if kept is None:
+        kept = frozenset(user.groups.order_by().values_list("name", flat=True)) if user.pk else frozenset()
+        user._group_names = kept
+    return kept
 
 
 def scopes_of_user(user: Any) -> frozenset[str]:

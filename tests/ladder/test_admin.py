@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from ladder import models
@@ -292,8 +292,8 @@ def test_several_budgets_are_reset_at_once_at_one_instant_m9(boss):
 
 
 def test_who_may_only_look_at_budgets_resets_none_m9(client):
-    viewer = get_user_model().objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.add(Permission.objects.get(codename="view_rungbudget"))
+    viewer = get_user_model().objects.create_user("viewer")
+    viewer.groups.add(Group.objects.get(name="viewer"))
     client.force_login(viewer)
     page = client.get(address(models.RungBudget, "changelist"))
     assert (page.status_code, 'value="reset"' in page.content.decode()) == (200, False)

@@ -149,7 +149,11 @@ def the_plan_is_used_up(story: Story) -> None:
     assert story.thrifty() == ["cheap: key"]
     assert story.subscription() == ([], "2026-10-25T23:30:00Z")
     assert story.left_out("auto/thrifty") == {"plan": ("quota_exhausted", "2026-10-25T23:30:00Z")}
-    assert story.flips() == ["19:00:00 plan: usable > exhausted (reading)", *climbs("19:00:00", "reading")]
+    assert story.flips() == [
+        "18:03:00 plan: usable > stale (time)",
+        "19:00:00 plan: stale > exhausted (reading)",
+        *climbs("19:00:00", "reading"),
+    ]
 
 
 def the_router_is_refused(story: Story) -> None:

@@ -16,16 +16,17 @@ _FIELDS = ("id", "name", "prefix", "secret_hash", "scopes", "expires_at")
 
 
 class KeyFacts(msgspec.Struct, frozen=True):
-    """A key that was not revoked when it was read, without its secret."""
+    """A key that was not revoked at the revision it was read at, without its secret."""
 
     id: int
     name: str
     prefix: str
     scopes: frozenset[str]
     expires_at: datetime | None
+    revision: int
 
 
-_remembered: dict[str, tuple[int, KeyFacts]] = {}
+_remembered: dict[str, KeyFacts] = {}
 
 
 def live_key(*, secret: str, now: datetime) -> KeyFacts | None:
@@ -39,7 +40,7 @@ def live_key(*, secret: str, now: datetime) -> KeyFacts | None:
     digest = hash_secret(secret)
     revision = current_revision()  # before the row: what is remembered is then never older than its revision
     known = _remembered.get(digest)
-    facts = known[1] if known is not None and known[0] == revision else _read(digest, revision)
+    facts = known if known is not None and known.revision == revision else _read(digest, revision)
     if facts is None or (facts.expires_at is not None and facts.expires_at <= now):
         return None
     return facts
@@ -58,13 +59,17 @@ def _read(digest: str, revision: int) -> KeyFacts | None:
         return None
     if len(_remembered) >= _MOST_REMEMBERED:
         _remembered.clear()
-    facts = _facts(row)
-    _remembered[digest] = (revision, facts)
+    facts = _remembered[digest] = _facts(row, revision)
     return facts
 
 
-def _facts(row: tuple[Any, ...]) -> KeyFacts:
+def _facts(row: tuple[Any, ...], revision: int) -> KeyFacts:
     identity, name, prefix, _, scopes, expires_at = row
     return KeyFacts(
-        id=identity, name=name, prefix=prefix[:PREFIX_LENGTH], scopes=ALL_SCOPES & set(scopes), expires_at=expires_at
+        id=identity,
+        name=name,
+        prefix=prefix[:PREFIX_LENGTH],
+        scopes=ALL_SCOPES & set(scopes),
+        expires_at=expires_at,
+        revision=revision,
     )

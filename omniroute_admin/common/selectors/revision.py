@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from django.db import connection, transaction
 
 _READ = "SELECT value FROM common_revision WHERE id = 1"
+_STEPS = "SELECT rows FROM common_revisionstep WHERE revision > %s AND revision <= %s"
 _READ_BOTH = "SELECT value, shown FROM common_revision WHERE id = 1"
 
 
@@ -22,6 +23,19 @@ def current_token() -> tuple[int, int]:
         cursor.execute(_READ_BOTH)
         value, shown = cursor.fetchone()
         return int(value), int(shown)
+
+
+def touched_since(*, revision: int, now_at: int) -> set[int] | None:
+    """Return the keys of the connections whose state alone changed in the steps after `revision` up to `now_at`.
+
+    None where anything else may have, or where a step is not told.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_STEPS, [revision, now_at])
+        steps = [rows for (rows,) in cursor.fetchall()]
+    if len(steps) != now_at - revision or any(rows is None for rows in steps):
+        return None
+    return {int(key) for rows in steps for key in rows.split(",") if key}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""SPEC 3, the timeline, told as a story: one flip per change, at its instant, with its cause; written once."""
+"""SPEC 3, the timeline, told as a story: one flip per change, at the write's instant, with its cause; written once."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 TICK = timedelta(microseconds=1)
+AT_ONCE = timedelta(0)
 BY = {"actor": OPERATOR, "reason": "a test"}
 
 
@@ -122,8 +123,10 @@ def test_a_reading_that_ages_out_flips_at_the_exact_microsecond_by_time_q3(plan)
 
 def test_a_look_that_comes_hours_late_tells_every_instant_that_passed_q1_q3(plan):
     rest(plan, until=NOW + MINUTE)
-    later = SECOND
-    assert look(NOW + later) == [on_plan(later, "usable>cooldown", "cooldown", "cooldown"), *climbs(later, "cooldown")]
+    assert look(NOW + SECOND) == [
+        on_plan(AT_ONCE, "usable>cooldown", "cooldown", "cooldown"),
+        *climbs(AT_ONCE, "cooldown"),
+    ]
     assert look(NOW + 300 * MINUTE) == [
         on_plan(MINUTE, "cooldown>usable", None, "cooldown"),
         *comes_back(MINUTE, "cooldown"),
@@ -134,10 +137,9 @@ def test_a_look_that_comes_hours_late_tells_every_instant_that_passed_q1_q3(plan
 
 def test_a_plan_used_up_climbs_its_reset_brings_it_back_and_a_reading_proves_it(plan):
     read(1, NOW + SECOND)
-    later = 5 * SECOND
-    assert look(NOW + later) == [
-        on_plan(later, "usable>exhausted", "quota_exhausted", "reading"),
-        *climbs(later, "reading"),
+    assert look(NOW + 5 * SECOND) == [
+        on_plan(SECOND, "usable>exhausted", "quota_exhausted", "reading"),
+        *climbs(SECOND, "reading"),
     ]
     stale, reset = 181 * SECOND + TICK, 60 * MINUTE
     assert look(NOW + 61 * MINUTE) == [
@@ -146,14 +148,14 @@ def test_a_plan_used_up_climbs_its_reset_brings_it_back_and_a_reading_proves_it(
         on_plan(reset, "stale>pending", "reset_pending", "reset"),
     ]
     read(4, NOW + 62 * MINUTE, reset_at=NOW + 300 * MINUTE)
-    later = 62 * MINUTE + SECOND
-    assert look(NOW + later) == [
+    later = 62 * MINUTE
+    assert look(NOW + later + SECOND) == [
         on_plan(later, "pending>held", "held_for_reentry", "reading"),
         *climbs(later, "reading"),
     ]
     read(60, NOW + 63 * MINUTE, reset_at=NOW + 300 * MINUTE)
-    later = 63 * MINUTE + SECOND
-    assert look(NOW + later) == [on_plan(later, "held>usable", None, "reading"), *comes_back(later, "reading")]
+    later = 63 * MINUTE
+    assert look(NOW + later + SECOND) == [on_plan(later, "held>usable", None, "reading"), *comes_back(later, "reading")]
 
 
 def test_a_reading_that_only_confirms_flips_nothing_and_keeps_the_old_one_from_ageing_out(plan):
@@ -166,11 +168,13 @@ def test_a_cooldown_that_an_operator_sets_or_clears_is_an_operators_act_c3(plan)
     rest(plan, until=NOW + 50 * MINUTE)
     look(NOW + SECOND)
     clear_cooldowns(connection=plan, causes=None, now=NOW + 2 * SECOND, **BY)
-    later = 3 * SECOND
-    assert look(NOW + later) == [on_plan(later, "cooldown>usable", None, "operator"), *comes_back(later, "operator")]
+    later = 2 * SECOND
+    assert look(NOW + 3 * SECOND) == [
+        on_plan(later, "cooldown>usable", None, "operator"),
+        *comes_back(later, "operator"),
+    ]
     rest(plan, until=None, cause=CooldownCause.OPERATOR, now=NOW + 4 * SECOND)
-    later = 5 * SECOND
-    assert look(NOW + later)[0] == on_plan(later, "usable>cooldown", "cooldown", "operator")
+    assert look(NOW + 5 * SECOND)[0] == on_plan(4 * SECOND, "usable>cooldown", "cooldown", "operator")
 
 
 def test_a_quota_cooldown_that_readings_lifted_is_told_as_a_readings_c3(plan):
@@ -178,7 +182,7 @@ def test_a_quota_cooldown_that_readings_lifted_is_told_as_a_readings_c3(plan):
     look(NOW + SECOND)
     read(60, NOW + 2 * SECOND)
     clear_cooldowns(connection=plan, causes=[CooldownCause.QUOTA], now=NOW + 2 * SECOND, **BY)
-    assert look(NOW + 3 * SECOND)[0] == on_plan(3 * SECOND, "cooldown>usable", None, "reading")
+    assert look(NOW + 3 * SECOND)[0] == on_plan(2 * SECOND, "cooldown>usable", None, "reading")
 
 
 def test_a_breaker_flips_when_it_opens_and_at_the_instant_it_closes(plan):
@@ -193,13 +197,13 @@ def test_a_changed_setting_is_the_cause_even_of_a_held_state_it_makes_q5(plan):
     read(4, NOW + SECOND)
     assert look(NOW + 2 * SECOND) == []
     change_settings(NOW + 3 * SECOND, exit_cutoff_percent=Decimal(10))
-    later = 4 * SECOND
-    assert look(NOW + later) == [
+    later = 3 * SECOND
+    assert look(NOW + 4 * SECOND) == [
         on_plan(later, "usable>exhausted", "quota_exhausted", "setting"),
         *climbs(later, "setting"),
     ]
     change_settings(NOW + 5 * SECOND, exit_cutoff_percent=Decimal(2))
-    assert look(NOW + 6 * SECOND)[0] == on_plan(6 * SECOND, "exhausted>usable", None, "setting")
+    assert look(NOW + 6 * SECOND)[0] == on_plan(5 * SECOND, "exhausted>usable", None, "setting")
     assert LadderSettings.objects.get().exit_cutoff_percent == 2
 
 
@@ -216,10 +220,10 @@ def test_an_operator_who_pauses_mutes_or_marks_is_the_cause(plan):
 
 def test_a_budget_of_zero_switches_a_rung_off_and_is_the_cause_m1(plan):
     budget(Decimal(0), NOW + SECOND)
-    off = (2 * SECOND, "key", "cheap", "usable>off", "rung_disabled", "budget")
+    off = (SECOND, "key", "cheap", "usable>off", "rung_disabled", "budget")
     assert look(NOW + 2 * SECOND) == [off]
     budget(None, NOW + 3 * SECOND)
-    assert look(NOW + 4 * SECOND) == [(4 * SECOND, "key", "cheap", "off>usable", None, "budget")]
+    assert look(NOW + 4 * SECOND) == [(3 * SECOND, "key", "cheap", "off>usable", None, "budget")]
 
 
 def test_a_recurated_tier_moves_a_connection_between_rungs_g(plan):
@@ -240,22 +244,16 @@ def test_a_price_that_starts_by_itself_moves_a_connection_at_its_instant_t(plan)
 
 def test_a_connection_that_is_made_or_deleted_comes_and_goes_and_a_new_one_of_its_id_is_another_spec_3(plan):
     create_connection(connection_id="more", provider="claude", auth_type="oauth", now=NOW, **BY)
-    made = (SECOND, "more", "subscription", ">unverified", "quota_unverified", "operator")
+    made = (AT_ONCE, "more", "subscription", ">unverified", "quota_unverified", "operator")
     assert look(NOW + SECOND) == [made]
     old = Connection.objects.get(connection_id="more")
     delete_connection(connection=old, now=NOW + 2 * SECOND, **BY)
     create_connection(connection_id="more", provider="claude", auth_type="oauth", now=NOW + 2 * SECOND, **BY)
     assert look(NOW + 3 * SECOND) == [
-        (3 * SECOND, "more", "subscription", "unverified>", None, "operator"),
-        (3 * SECOND, "more", "subscription", ">unverified", "quota_unverified", "operator"),
+        (2 * SECOND, "more", "subscription", "unverified>", None, "operator"),
+        (2 * SECOND, "more", "subscription", ">unverified", "quota_unverified", "operator"),
     ]
     assert list(RungFlip.objects.order_by("id").values_list("connection", flat=True))[1] == old.pk
-
-
-def test_what_came_and_went_between_two_looks_is_not_told(plan):
-    rest(plan, until=NOW + 50 * MINUTE)
-    clear_cooldowns(connection=plan, causes=None, now=NOW + SECOND, **BY)
-    assert look(NOW + 2 * SECOND) == []
 
 
 def test_where_nothing_changed_nothing_is_written(plan):
@@ -272,9 +270,10 @@ def test_a_clock_within_the_tolerated_skew_waits_and_one_set_back_starts_anew_sp
     look(NOW + 400 * SECOND)
     update_connection(connection=plan, changes={"is_enabled": False}, now=NOW, **BY)
     assert look(NOW + 341 * SECOND) == []
-    assert look(NOW + 100 * SECOND)[0] == on_plan(100 * SECOND, "stale>off", "connection_disabled", "operator")
+    off = on_plan(100 * SECOND, "stale>off", "connection_disabled", "operator")
+    assert off in look(NOW + 100 * SECOND)
     update_connection(connection=plan, changes={"is_enabled": True}, now=NOW, **BY)
-    assert look(NOW + 101 * SECOND)[0] == on_plan(101 * SECOND, "off>usable", None, "operator")
+    assert look(NOW + 101 * SECOND)[0] == on_plan(100 * SECOND + TICK, "off>usable", None, "operator")
 
 
 def test_an_instant_that_a_clock_set_back_reaches_again_stands_as_it_was_noted(plan):
@@ -302,7 +301,7 @@ def test_flips_are_read_by_span_kind_and_connection(plan):
     read(1, NOW + SECOND)
     look(NOW + 5 * SECOND)
     look(NOW + 10 * MINUTE)
-    span = {"start": NOW + 5 * SECOND, "end": NOW + 181 * SECOND + TICK}
+    span = {"start": NOW + SECOND, "end": NOW + 181 * SECOND + TICK}
     assert flips_between(**span).count() == 3
     assert [flip.rung for flip in flips_between(kind="rung", **span)] == ["subscription", "cheap"]
     assert [flip.to_state for flip in flips_between(connection=plan, **span)] == ["exhausted"]

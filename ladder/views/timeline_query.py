@@ -1,0 +1,110 @@
+"""What the address of the timeline asks for (SPEC 5, 6); what it does not know is left out."""
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import msgspec
+from django.http import QueryDict
+
+from ladder.core.timeline_causes import Cause
+from ladder.core.values import Rung
+from ladder.selectors.timeline_events import EventFilter
+from omniroute_admin.common.core.axis import days_range
+
+RANGES = {"24h": 1, "7d": 7}
+DEFAULT_RANGE = "24h"
+OLDEST_DAYS = 366
+"""Nothing of the timeline is kept longer."""
+
+CAUSES = tuple(cause.value for cause in Cause)
+_RUNGS = frozenset(rung.word for rung in Rung)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PAGE = re.compile(r"[0-9]{1,6}")
+_LONGEST_NAME = 260
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked for: the range and, where it is not the latest, the local day that it ends with; which events."""
+
+    range: str = DEFAULT_RANGE
+    day: date | None = None
+    events: EventFilter = EventFilter()
+    page: int = 1
+
+    @property
+    def days(self) -> int:
+        """Return how many days the range is long."""
+        return RANGES[self.range]
+
+    @property
+    def is_filtered(self) -> bool:
+        """Tell whether any filter of events is set."""
+        return self.events != EventFilter()
+
+
+def asked_of(query: QueryDict, *, today: date) -> Asked:
+    """Return what a query string asks for; `today` is the local day."""
+    chosen, number = query.get("range", ""), query.get("page", "")
+    return Asked(
+        range=chosen if chosen in RANGES else DEFAULT_RANGE,
+        day=_day_of(query.get("day", ""), today),
+        events=EventFilter(
+            cause=_known(query.get("cause", ""), CAUSES),
+            rung=_known(query.get("rung", ""), _RUNGS),
+            connection=query.get("connection", "").replace("\0", "").strip()[:_LONGEST_NAME],
+        ),
+        page=max(1, int(number)) if _PAGE.fullmatch(number) else 1,
+    )
+
+
+def _known(word: str, words: Iterable[str]) -> str:
+    return word if word in words else ""
+
+
+def _day_of(text: str, today: date) -> date | None:
+    if not _DAY.fullmatch(text):
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if today - timedelta(days=OLDEST_DAYS) <= day <= today else None
+
+
+def span_of(asked: Asked, *, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Return what the chart spans, [start, end): the hours up to now, or whole local days, of 23 or 25 hours too."""
+    if asked.day is None:
+        return now - timedelta(days=asked.days), now
+    return days_range(first=asked.day - timedelta(days=asked.days - 1), last=asked.day, zone=zone)
+
+
+def query_of(asked: Asked, **changed: object) -> str:
+    """Return the query string of what is asked, with some of it changed; the shortest that says the same."""
+    one = msgspec.structs.replace(asked, **changed)
+    pairs = (
+        ("range", one.range if one.range != DEFAULT_RANGE else ""),
+        ("day", one.day.isoformat() if one.day else ""),
+        *filter_pairs(one),
+        ("page", str(one.page) if one.page > 1 else ""),
+    )
+    return urlencode([(name, value) for name, value in pairs if value])
+
+
+def filter_pairs(asked: Asked) -> tuple[tuple[str, str], ...]:
+    """Return the filters of events as pairs of a query string."""
+    return ("cause", asked.events.cause), ("connection", asked.events.connection), ("rung", asked.events.rung)
+
+
+def earlier(asked: Asked, *, today: date) -> date | None:
+    """Return the day that the range before ends with, None where nothing is kept so long."""
+    day = (asked.day or today) - timedelta(days=asked.days)
+    return day if day >= today - timedelta(days=OLDEST_DAYS) else None
+
+
+def later(asked: Asked, *, today: date) -> date | None:
+    """Return the day that the range after ends with, None where that is the latest."""
+    day = None if asked.day is None else asked.day + timedelta(days=asked.days)
+    return None if day is None or day > today else day
