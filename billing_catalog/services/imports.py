@@ -156,11 +156,12 @@ class _Writing:
 
     def _changes(self, stored: models.Model | None, values: Mapping[str, Any]) -> tuple[Change, ...]:
         labels = {column.name: column.label for column in self._kind.columns}
-        olds = {name: None if stored is None else getattr(stored, name) for name in values}
+        olds = {name: "" if stored is None else text_of(getattr(stored, name)) for name in values}
+        news = {name: text_of(value) for name, value in values.items()}
         return tuple(
-            Change(name, labels[name], text_of(olds[name]), text_of(value))
-            for name, value in values.items()
-            if stored is None or olds[name] != value
+            Change(name, labels[name], olds[name], new)
+            for name, new in news.items()
+            if stored is None or olds[name] != new
         )
 
     def _write(self, stored: models.Model | None, values: dict[str, Any]) -> list[Problem]:

@@ -276,7 +276,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, Decimal):
         return decimal_text(value)
     if isinstance(value, list):
-        return list_text(value)
+        return list_text(sorted(value))
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

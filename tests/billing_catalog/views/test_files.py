@@ -364,3 +364,9 @@ def test_taking_back_needs_the_right(as_role: Any, curator: Client) -> None:
     viewer = as_role("viewer")
     assert viewer.get(url).status_code == 403
     assert viewer.post(url, {}).status_code == 403
+
+
+def test_the_order_of_capabilities_is_no_difference(curator: Client) -> None:
+    ModelPriceFactory(provider="x", model="m", capabilities=["vision", "reasoning"])
+    shown = upload(curator, 'provider,model,capabilities\nx,m,"Reasoning, vision"\n', kind="prices")
+    assert counts(shown)["unchanged"] == 1
