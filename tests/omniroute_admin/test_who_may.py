@@ -46,7 +46,11 @@ PAGES: dict[str, Line] = {
     "live-ladder": Line("/live/ladder", ALL),
     "pools": Line("/pools?pool=auto/thrifty", ALL, shows=(302,)),
     "pool": Line("/pools/auto/thrifty", ALL),
-    "connection": Line("/connections/claude/c1", ALL, shows=(200, 302)),
+    "connections": Line("/connections", ALL),
+    "connection-new": Line("/connections/new", OPERATORS, sends=OPERATORS),
+    "connection": Line("/connections/claude/c1", ALL),
+    "connection-act": Line("/connections/claude/c1/pause", ALL, sends=OPERATORS, shows=(302,)),
+    "live-connection": Line("/live/connections/claude/c1", ALL),
     "audit": Line("/audit", AUDIT),
     "audit-csv": Line("/audit.csv", AUDIT),
     "audit-json": Line("/audit.json", AUDIT),
@@ -183,7 +187,7 @@ def test_a_stranger_is_led_to_the_login_page_and_a_script_is_told_401(client: Cl
     for name, line in PAGES.items():
         address = line.address.format(**there)
         response = client.get(address)
-        if name == "live-ladder":
+        if name.startswith("live-"):
             assert response.status_code == 401
         else:
             assert response.status_code == 302, name
