@@ -17,7 +17,7 @@ from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.roles import ROLES
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.keys import create_key
-from tests.factories import ConnectionFactory
+from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +28,8 @@ OPERATORS = {OPERATOR, ADMINISTRATOR}
 CURATORS = {CURATOR, ADMINISTRATOR}
 ADMINISTRATORS = {ADMINISTRATOR}
 NOBODY_YET = "no role"
+ONLY_SENT = (405,)
+"""What a page answers that has only a form to be sent to it."""
 ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics", "login", "logout")
 """Addresses that this table does not speak of: machines' own, and the way in and out."""
 
@@ -49,8 +51,33 @@ PAGES: dict[str, Line] = {
     "connections": Line("/connections", ALL),
     "connection-new": Line("/connections/new", OPERATORS, sends=OPERATORS),
     "connection": Line("/connections/claude/c1", ALL),
+    "live-connection": Line("/live/connections/claude/c1", ALL, shows=(200, 204)),
     "connection-act": Line("/connections/claude/c1/pause", ALL, sends=OPERATORS, shows=(302,)),
-    "live-connection": Line("/live/connections/claude/c1", ALL),
+    "tuning": Line("/tuning", ALL, sends=OPERATORS),
+    "tuning-reset": Line("/tuning/budgets/cheap/reset", OPERATORS, sends=OPERATORS),
+    "tuning-export": Line("/tuning/omniroute.json", ALL),
+    "tuning-import": Line("/tuning/import", OPERATORS, sends=OPERATORS, shows=(302,)),
+    "whatif": Line("/whatif", ALL, sends=ALL, shows=ONLY_SENT),
+    "catalogue": Line("/catalogue", ALL),
+    "catalogue-prices": Line("/catalogue/prices", ALL),
+    "catalogue-model": Line("/catalogue/prices/model?provider=openai&model=gpt-5", ALL, sends=CURATORS),
+    "catalogue-end-price": Line("/catalogue/prices/{price}/end", CURATORS, sends=CURATORS, shows=ONLY_SENT),
+    "catalogue-tier-overrides": Line("/catalogue/tier-overrides", ALL),
+    "catalogue-free-providers": Line("/catalogue/free-providers", ALL),
+    "catalogue-aliases": Line("/catalogue/aliases", ALL),
+    "catalogue-price-sources": Line("/catalogue/price-sources", ALL),
+    "catalogue-files": Line("/catalogue/files", ALL, sends=CURATORS),
+    "catalogue-undo": Line("/catalogue/files/undo/1", CURATORS, sends=CURATORS, shows=(200, 404)),
+    "catalogue-export": Line("/catalogue/export/billing.csv", ALL),
+    "catalogue-reviewed": Line("/catalogue/billing/{entry}/reviewed", CURATORS, sends=CURATORS, shows=ONLY_SENT),
+    "catalogue-new": Line("/catalogue/billing/new", ALL, sends=CURATORS),
+    "catalogue-row": Line("/catalogue/billing/{entry}", ALL, sends=CURATORS),
+    "catalogue-delete": Line("/catalogue/billing/{entry}/delete", ALL, sends=CURATORS),
+    "uncurated": Line("/catalogue/uncurated", ALL),
+    "spend": Line("/spend", ALL),
+    "spend-breakdown": Line("/spend/breakdown.csv", ALL),
+    "spend-events": Line("/spend/events.csv", ALL),
+    "timeline": Line("/timeline", ALL),
     "audit": Line("/audit", AUDIT),
     "audit-csv": Line("/audit.csv", AUDIT),
     "audit-json": Line("/audit.json", AUDIT),
@@ -116,7 +143,13 @@ def there() -> dict[str, int]:
         reason="",
         now=datetime(2026, 8, 22, tzinfo=UTC),
     )
-    return {"key": key.pk, "settings": LadderSettings.history.latest("history_id").history_id}
+    entry, price = BillingEntryFactory(provider="claude"), ModelPriceFactory(provider="openai", model="gpt-5")
+    return {
+        "key": key.pk,
+        "entry": entry.pk,
+        "price": price.pk,
+        "settings": LadderSettings.history.latest("history_id").history_id,
+    }
 
 
 @pytest.fixture
@@ -179,8 +212,11 @@ def test_a_form_is_taken_from_the_roles_of_its_line_and_from_no_other(as_role: A
         status = client.post(line.address.format(**there), {}).status_code
         if line.sends is None:
             assert status in ({405} if role in line.opens else {403, 405}), (name, role)
+        elif role not in line.sends:
+            assert status == 403, (name, role)
         else:
-            assert status == (400 if role in line.sends else 403), (name, role)
+            assert status < 500, (name, role)
+            assert status != 403, (name, role)
 
 
 def test_a_stranger_is_led_to_the_login_page_and_a_script_is_told_401(client: Client, there: Any) -> None:
