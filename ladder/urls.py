@@ -3,7 +3,18 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from ladder.views import connection, connections, pages, spend, timeline, uncurated
+from ladder.views import (
+    connection,
+    connections,
+    pages,
+    resets,
+    settings_files,
+    spend,
+    timeline,
+    tuning,
+    uncurated,
+    whatif,
+)
 from ladder.views.connection_acts import ACTS
 
 
@@ -32,4 +43,9 @@ urlpatterns = [
     path(f"{_ONE}/<act:act>", connection.connection_act, name="connection-act"),
     path(_ONE, connection.connection_page, name="connection"),
     path(f"live/{_ONE}", connection.live_connection, name="live-connection"),
+    path("tuning", tuning.tuning_page, name="tuning"),
+    path("tuning/budgets/<str:rung>/reset", resets.reset_page, name="tuning-reset"),
+    path("tuning/omniroute.json", settings_files.export, name="tuning-export"),
+    path("tuning/import", settings_files.read_in, name="tuning-import"),
+    path("whatif", whatif.whatif, name="whatif"),
 ]

@@ -290,6 +290,8 @@ def settle_standing(
     *, account: Account, under: Circumstances, rung: Rung, now: datetime
 ) -> tuple[PlaceStanding, datetime]:
     """Return where the connection stands for one scope, and when that changes by itself."""
+    if under.is_momentary:
+        return _standing(account, under, rung, now), NEVER
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     quota = quota_instants(windows=windows, settings=under.settings) if rung <= Rung.FREE else []
     outcome = judge_pair(account=account, under=under, now=now)
