@@ -264,6 +264,8 @@ def value_of(column: Column, text: str) -> Any:
     """
     if column.nullable and not text.strip():
         return None
+    if column.choices and text.strip() not in column.choices:
+        raise ValueError(f"Choose one of: {', '.join(column.choices)}.")
     return _READERS.get(column.form, str)(text)
 
 

@@ -159,3 +159,18 @@ def test_who_may_only_look_sees_no_button_that_changes(
             assert page.locator("button, a.btn").filter(has_text=name).count() == 0
     page.goto(f"{live_server.url}/catalogue/billing/{entry.pk}")
     expect(page.get_by_label("Provider", exact=True)).to_be_disabled()
+
+
+def test_what_an_edit_would_move_is_shown_as_one_types(signed_in: Page, live_server: Any, entry: BillingEntry) -> None:
+    """SPEC 5, 4: what a change would move, before it is saved."""
+    signed_in.goto(f"{live_server.url}/catalogue/billing/{entry.pk}")
+    panel = signed_in.locator("#whatif")
+    expect(panel).to_contain_text("No place on the ladder would move.")
+    signed_in.get_by_label("Billing", exact=True).select_option("metered")
+    expect(panel).to_contain_text("claude-main")
+    expect(panel).to_contain_text("cheap")
+    assert axe_violations(signed_in) == []
+    signed_in.goto(f"{live_server.url}/catalogue/billing/{entry.pk}/delete")
+    expect(signed_in.locator("#whatif")).to_contain_text("places would move")
+    entry.refresh_from_db()
+    assert entry.billing == "subscription"
