@@ -1,5 +1,9 @@
 """What the catalogue refuses."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omniroute_admin.common.core.stale import Difference
 from omniroute_admin.common.errors import BadRequest, Conflict, ProductError
 
 
@@ -36,3 +40,32 @@ class CatalogFileError(ProductError):
     status = 400
     code = "unreadable_file"
     title = "The file cannot be read"
+
+
+class RowChanged(Conflict):
+    """Somebody else changed the row since its form was opened; nothing was written.
+
+    `differences` are what they changed, `stored` is what the row says now, as texts.
+    """
+
+    code = "row_changed"
+    title = "Changed in between"
+
+    def __init__(self, *, differences: Sequence[Difference], stored: Mapping[str, str]) -> None:
+        super().__init__("Somebody else changed this since you opened it.")
+        self.differences = tuple(differences)
+        self.stored = dict(stored)
+
+
+class ImportChanged(Conflict):
+    """The difference that a file makes is not the one that was shown; nothing was written.
+
+    `report` is what it is now.
+    """
+
+    code = "import_changed"
+    title = "The catalogue changed since the dry run"
+
+    def __init__(self, report: Any) -> None:
+        super().__init__("The catalogue has changed since this difference was worked out.")
+        self.report = report

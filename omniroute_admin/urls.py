@@ -24,6 +24,7 @@ urlpatterns = [
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("", include("billing_catalog.urls")),
     path("keys", keys.keys_page, name="keys"),
     path("keys/new", keys.new_key_page, name="key-new"),
     path("keys/<int:key_id>/revoke", keys.revoke_page, name="key-revoke"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 
 import msgspec
 
@@ -38,27 +39,53 @@ def index_tiers(
     return TierIndex(wide, patterns, free_providers, seat_sellers, thresholds)
 
 
+class TierCause(StrEnum):
+    """Which part of rule T said the tier."""
+
+    PROVIDER_OVERRIDE = "provider override"
+    MODEL_OVERRIDE = "model override"
+    FREE_PROVIDER = "free provider"
+    PRICE = "price"
+    NO_PRICE = "no known price"
+    SEATS = "0 from a provider that sells seats is no price"
+
+
+class TierReason(msgspec.Struct, frozen=True):
+    """A tier and why: `pattern` is the glob of a model override."""
+
+    tier: Tier
+    cause: TierCause
+    pattern: str | None = None
+
+
 def classify_tier(*, index: TierIndex, provider: str, model: str, input_usd_per_million: Decimal | None) -> Tier:
     """Return the tier: provider-wide override, model override, free providers, current price (T).
 
     No known price is premium, never free; a price of 0 from a provider that sells seats is no price.
     """
+    return explain_tier(index=index, provider=provider, model=model, input_usd_per_million=input_usd_per_million).tier
+
+
+def explain_tier(*, index: TierIndex, provider: str, model: str, input_usd_per_million: Decimal | None) -> TierReason:
+    """Return the tier with the part of rule T that said it (T)."""
     if provider in index.provider_wide:
-        return index.provider_wide[provider]
+        return TierReason(index.provider_wide[provider], TierCause.PROVIDER_OVERRIDE)
     for pattern, tier in index.by_pattern.get(provider, ()):
         if glob_matches(pattern=pattern, name=model):
-            return tier
+            return TierReason(tier, TierCause.MODEL_OVERRIDE, pattern)
     if provider in index.free_providers:
-        return Tier.FREE
-    return _tier_of_price(index=index, provider=provider, price=input_usd_per_million)
+        return TierReason(Tier.FREE, TierCause.FREE_PROVIDER)
+    return _reason_of_price(index=index, provider=provider, price=input_usd_per_million)
 
 
-def _tier_of_price(*, index: TierIndex, provider: str, price: Decimal | None) -> Tier:
-    if price is None or (price <= 0 and provider in index.seat_sellers):
-        return Tier.PREMIUM
+def _reason_of_price(*, index: TierIndex, provider: str, price: Decimal | None) -> TierReason:
+    if price is None:
+        return TierReason(Tier.PREMIUM, TierCause.NO_PRICE)
+    if price <= 0 and provider in index.seat_sellers:
+        return TierReason(Tier.PREMIUM, TierCause.SEATS)
     if price <= index.thresholds.free:
-        return Tier.FREE
-    return Tier.CHEAP if price <= index.thresholds.cheap else Tier.PREMIUM
+        return TierReason(Tier.FREE, TierCause.PRICE)
+    return TierReason(Tier.CHEAP if price <= index.thresholds.cheap else Tier.PREMIUM, TierCause.PRICE)
 
 
 def current_price(*, prices: Sequence[Price], at: datetime) -> Price | None:

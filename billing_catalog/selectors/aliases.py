@@ -1,5 +1,6 @@
 """What a provider's name means (SPEC 1)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -24,11 +25,17 @@ def provider_fields(*, model: type[models.Model]) -> list[str]:
     return [field.name for field in model._meta.concrete_fields if isinstance(field, ProviderField)]
 
 
-def resolved(*, model: type[models.Model], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row with every name canonical and every provider's alias resolved."""
+def resolved(
+    *, model: type[models.Model], values: dict[str, Any], aliases: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the values of a row with every name canonical and every provider's alias resolved.
+
+    `aliases` are all there are, where the caller has read them already.
+    """
     names = {field.name: field for field in model._meta.concrete_fields if isinstance(field, CanonicalField)}
     given = {name: field.to_python(values[name]) for name, field in names.items() if isinstance(values.get(name), str)}
-    aliases = alias_map() if any(name in given for name in provider_fields(model=model)) else {}
+    if aliases is None:
+        aliases = alias_map() if any(name in given for name in provider_fields(model=model)) else {}
     for name in provider_fields(model=model):
         if name in given:
             given[name] = aliases.get(given[name], given[name])

@@ -67,7 +67,7 @@ def create_price(*, values: PriceValues, actor: Actor, reason: str, now: datetim
     """
     _check_source(values=values, but=None)
     with refused_as_conflict(), deciding_write(wide_at=now):
-        price = ModelPrice(**({"effective_from": now} | resolved(model=ModelPrice, values=_clean(values))))
+        price = ModelPrice(**({"effective_from": now} | resolved(model=ModelPrice, values=clean_values(values))))
         # The fields first: only with good names can the neighbours be looked up.
         price.clean_fields()
         _make_room(price=price, actor=actor, reason=reason, now=now)
@@ -92,13 +92,13 @@ def update_price(*, price: ModelPrice, changes: PriceChanges, actor: Actor, reas
     """
     _check_source(values=changes, but=price.source)
     if not _differing(
-        present(row=price), _changed(old=present(row=price), changes=changes), [*CONTENT, "effective_to"]
+        present(row=price), changed_price(old=present(row=price), changes=changes), [*CONTENT, "effective_to"]
     ):
         return present(row=price)
     with refused_as_conflict(), deciding_write(wide_at=now):
         old = present(row=price, lock=True)
         _check_not_over(price=old, now=now)
-        new, end = _changed(old=old, changes=changes), old.effective_to
+        new, end = changed_price(old=old, changes=changes), old.effective_to
         _check_end(price=new, changed=end != new.effective_to, now=now)
         if old.effective_from < now and _differing(old, new, CONTENT):
             _end(price=old, at=now, actor=actor, reason=reason, now=now)
@@ -132,7 +132,7 @@ def end_price(*, price: ModelPrice, actor: Actor, reason: str, now: datetime) ->
             _remember_end(price=old, now=now)
 
 
-def _clean(values: Mapping[str, Any]) -> dict[str, Any]:
+def clean_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with the model's name trimmed and the capabilities in one spelling and order."""
     cleaned = dict(values)
     if isinstance(cleaned.get("model"), str):
@@ -149,9 +149,14 @@ def _check_source(*, values: Mapping[str, Any], but: str | None) -> None:
         raise ValidationError({"source": [f"{source} is kept for the prices that sync_prices reads from that list."]})
 
 
-def _changed(*, old: ModelPrice, changes: Mapping[str, Any]) -> ModelPrice:
+def changed_price(*, old: ModelPrice, changes: Mapping[str, Any]) -> ModelPrice:
+    """Return a price as it would be; nothing is written.
+
+    Raises:
+        ValidationError: names every bad field.
+    """
     new = copy.copy(old)
-    for name, value in _clean(changes).items():
+    for name, value in clean_values(changes).items():
         setattr(new, name, value)
     new.clean_fields()
     if old.source in LIST_SOURCES and _differing(old, new, NUMBERS) and new.source == old.source:

@@ -38,7 +38,10 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """What a pair is judged under, beside the account itself."""
+    """What a pair is judged under, beside the account itself.
+
+    `is_momentary` says that nobody asks when the outcome changes by itself (P9): it is not worked out then.
+    """
 
     grouping: Grouping
     model: str
@@ -48,6 +51,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     breakers: Mapping[str, datetime]
     budgets: Mapping[Rung, Budget]
     closed_spans: Mapping[Rung, tuple[Span, ...]]
+    is_momentary: bool = False
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -88,8 +92,9 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     if code is not None:
         return PairOutcome(account.connection.connection_id, rung, Reason(code))
     facing = _facing(account, under, rung, now)
+    instants = [] if under.is_momentary else _instants(facing, now)
     reason, change_at, recode_at = _follow(
-        decide=lambda at: _first_reason(list(_for_now(facing, at))), instants=_instants(facing, now), now=now
+        decide=lambda at: _first_reason(list(_for_now(facing, at))), instants=instants, now=now
     )
     may_bill = rung is Rung.SUBSCRIPTION and account.verdict.overage is not Overage.HARD_STOP
     return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at, recode_at)

@@ -44,7 +44,7 @@ class State(StrEnum):
     OFF = "off"
 
 
-_STATE_OF_CODE = {
+STATE_OF_CODE = {
     Code.BREAKER_OPEN: State.BREAKER,
     Code.COOLDOWN: State.COOLDOWN,
     Code.QUOTA_EXHAUSTED: State.EXHAUSTED,
@@ -54,6 +54,7 @@ _STATE_OF_CODE = {
     Code.QUOTA_STALE: State.STALE,
     Code.QUOTA_UNVERIFIED: State.UNVERIFIED,
 }
+"""What keeps a pair out for now, as the state that a screen shows."""
 _BEST_FIRST = [None, *reversed(Code)]
 
 
@@ -289,6 +290,8 @@ def settle_standing(
     *, account: Account, under: Circumstances, rung: Rung, now: datetime
 ) -> tuple[PlaceStanding, datetime]:
     """Return where the connection stands for one scope, and when that changes by itself."""
+    if under.is_momentary:
+        return _standing(account, under, rung, now), NEVER
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     quota = quota_instants(windows=windows, settings=under.settings) if rung <= Rung.FREE else []
     outcome = judge_pair(account=account, under=under, now=now)
@@ -300,14 +303,14 @@ def _standing(account: Account, under: Circumstances, rung: Rung, at: datetime) 
         return PlaceStanding(Reason(Code.NO_MODELS), State.OFF)
     reason = reason_at(account=account, under=under, at=at)
     if reason is not None:
-        return PlaceStanding(reason, _STATE_OF_CODE.get(reason.code, State.OFF))
+        return PlaceStanding(reason, STATE_OF_CODE.get(reason.code, State.OFF))
     if rung > Rung.FREE:
         return PlaceStanding(None, State.USABLE)
     windows = counting_windows(windows=account.connection.windows, model=under.model)
     judged = judge_windows(windows=windows, settings=under.settings, now=at)
     if judged.code is None:
         return PlaceStanding(None, State.USABLE)
-    return PlaceStanding(Reason(judged.code, judged.window, judged.returns_at), _STATE_OF_CODE[judged.code])
+    return PlaceStanding(Reason(judged.code, judged.window, judged.returns_at), STATE_OF_CODE[judged.code])
 
 
 def badness(standing: PlaceStanding) -> int:

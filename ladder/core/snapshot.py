@@ -54,10 +54,15 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 class Snapshot:
-    """The facts of one revision, ready to be asked for pools."""
+    """The facts of one revision, ready to be asked for pools.
 
-    def __init__(self, facts: Facts) -> None:
+    A momentary one is asked at one instant only, and never when its answers change by themselves (P9): what would be
+    is compared with what is, and forgotten.
+    """
+
+    def __init__(self, facts: Facts, *, is_momentary: bool = False) -> None:
         self.facts = facts
+        self._is_momentary = is_momentary
         self._prices = _group_prices(facts.prices)
         self._tiers = index_tiers(
             rules=facts.tier_rules,
@@ -148,7 +153,17 @@ class Snapshot:
 
     def _circumstances(self, grouping: Grouping, model: str, tier: Tier, capable: bool, now: datetime) -> Circumstances:
         facts, closed = self.facts, self._closed_rungs(now)
-        return Circumstances(grouping, model, tier, capable, facts.settings, facts.breakers, facts.budgets, closed)
+        return Circumstances(
+            grouping,
+            model,
+            tier,
+            capable,
+            facts.settings,
+            facts.breakers,
+            facts.budgets,
+            closed,
+            self._is_momentary,
+        )
 
     def _closed_rungs(self, now: datetime) -> dict[Rung, tuple[Span, ...]]:
         """Return when paid rungs are closed from now on; asked once, since only something new changes it."""

@@ -30,3 +30,8 @@ def find_connection(*, rows: QuerySet[Connection], connection_id: str, provider:
     if row is None:
         raise NotFound("There is no such connection.")
     return row
+
+
+def is_stored(*, provider: str, connection_id: str) -> bool:
+    """Tell whether a connection of that name is live and stored."""
+    return stored_connections().filter(provider=provider, connection_id=connection_id).exists()

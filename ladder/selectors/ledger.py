@@ -1,6 +1,6 @@
 """Spend and holds, always derived from the rows of the ledger (M2, M4)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 
@@ -10,20 +10,36 @@ from ladder.core.ledger import Spend
 from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
 from ladder.models import RungBudget, SpendHold, UsageEvent
+from ladder.selectors.settings import BudgetSettings
 
 MOST_WINDOWS = 40
 """How many windows back a budget is read; what is longer ago is passed over."""
 
 
-def read_budgets(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, Budget]:
-    """Read the budgets of paid rungs in their present windows, with spend and active holds; four queries for both."""
+def read_budgets(
+    *, now: datetime, rungs: Collection[Rung] = PAID_RUNGS, instead: Mapping[Rung, BudgetSettings] | None = None
+) -> dict[Rung, Budget]:
+    """Read the budgets of paid rungs in their present windows, with spend and active holds; four queries for both.
+
+    A budget in `instead` is read as if it were set so: another window has the usage that happened in it (M4).
+    """
     words = [rung.word for rung in rungs]
-    holds = read_active_holds(now=now, rungs=rungs)
+    rows = RungBudget.objects.filter(rung__in=words)
+    return budgets_of(rows=rows, now=now, instead=instead)
+
+
+def budgets_of(
+    *, rows: Iterable[RungBudget], now: datetime, instead: Mapping[Rung, BudgetSettings] | None = None
+) -> dict[Rung, Budget]:
+    """Return the budgets of these rows as `read_budgets` does; one query for the holds, and one a row for the spend."""
     budgets = {}
-    for row in RungBudget.objects.filter(rung__in=words):
-        rung, window = rung_named(row.rung), window_at(row, at=now)
+    found = {rung_named(row.rung): row for row in rows}
+    holds = read_active_holds(now=now, rungs=found)
+    for rung, row in found.items():
+        wanted = _as_set(row, instead[rung]) if instead and rung in instead else row
+        window = window_at(wanted, at=now)
         spend = read_spend(rung=rung, start=window.counted_from, end=window.end)
-        budgets[rung] = to_budget(row, window=window, spend=spend, holds=holds.get(rung, ()))
+        budgets[rung] = to_budget(wanted, window=window, spend=spend, holds=holds.get(rung, ()))
     return budgets
 
 
@@ -41,6 +57,18 @@ def read_budget_windows(*, row: RungBudget, start: datetime, now: datetime) -> t
         if window.end > now:
             return tuple(found)
         at = window.end if len(found) < MOST_WINDOWS else now
+
+
+def _as_set(row: RungBudget, wanted: BudgetSettings) -> RungBudget:
+    """Return a row, never to be saved, as if its budget were set so; a reset stays in force (M9)."""
+    return RungBudget(
+        rung=row.rung,
+        amount_usd=wanted.amount_usd,
+        period=wanted.period.value,
+        week_starts_on=wanted.week_starts_on.value,
+        zone=wanted.zone,
+        counted_from=row.counted_from,
+    )
 
 
 def read_spend(*, rung: Rung, start: datetime, end: datetime) -> Spend:

@@ -8,12 +8,6 @@ from django.db.models import F, Q
 from ladder.models import Connection, Cooldown
 
 
-def find_stored_connection(*, provider: str, connection_id: str) -> int | None:
-    """Return the key of the live connection of that name, None where none is stored."""
-    found = Connection.objects.live().filter(provider=provider, connection_id=connection_id)
-    return found.values_list("pk", flat=True).first()
-
-
 class ActingCooldown(msgspec.Struct, frozen=True):
     """The longest cooldown that lasts of a connection, or of one model of it (C2, C3).
 

@@ -1,5 +1,7 @@
 """The stored settings: of the decision, of the tiers, of the budgets (SPEC 2, Settings)."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
@@ -29,14 +31,25 @@ class StoredSettings(msgspec.Struct, frozen=True):
     budgets: dict[str, BudgetSettings]
 
 
-def read_stored_settings() -> StoredSettings:
-    """Read the stored settings; three queries."""
+def read_budget_rows() -> list[RungBudget]:
+    """Read how the paid rungs' budgets are set, the lower rung first; one query."""
+    return list(RungBudget.objects.order_by("rung"))
+
+
+def read_stored_settings(*, budgets: Iterable[RungBudget] | None = None) -> StoredSettings:
+    """Read the stored settings; three queries, two where the rows of the budgets are at hand."""
+    rows = read_budget_rows() if budgets is None else budgets
     return StoredSettings(
         ladder=to_settings(LadderSettingsRow.objects.get(pk=1)),
         thresholds=read_thresholds(),
-        budgets={row.rung: _to_budget_settings(row) for row in RungBudget.objects.order_by("rung")},
+        budgets={row.rung: _to_budget_settings(row) for row in rows},
     )
 
 
 def _to_budget_settings(row: RungBudget) -> BudgetSettings:
     return BudgetSettings(row.amount_usd, Period(row.period), Weekday(row.week_starts_on), row.zone)
+
+
+def read_counted_from(*, rung: str) -> datetime | None:
+    """Return the instant of the last reset of a paid rung's budget, None where there was none (M9)."""
+    return RungBudget.objects.values_list("counted_from", flat=True).get(rung=rung)

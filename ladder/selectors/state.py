@@ -23,6 +23,7 @@ from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import held_windows
 from ladder.selectors.ledger import read_budgets
+from ladder.selectors.settings import BudgetSettings
 from omniroute_admin.common.selectors.revision import current_token, read_snapshot, touched_since
 
 
@@ -120,10 +121,17 @@ def _reload_at(facts: Facts) -> datetime:
     return min((budget.window_end or NEVER for budget in facts.budgets.values()), default=NEVER)
 
 
-def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings | None = None) -> Facts:
+def read_facts(
+    *,
+    revision: int | str,
+    now: datetime,
+    settings: LadderSettings | None = None,
+    budgets: Mapping[Rung, BudgetSettings] | None = None,
+) -> Facts:
     """Read everything a decision stands on; a constant number of queries.
 
-    `settings`, where given, replace the stored ones, so that the held state is derived with them (Q5).
+    `settings`, where given, replace the stored ones, so that the held state is derived with them (Q5); so do `budgets`
+    with the spend of their windows (M4).
     """
     acting = settings or to_settings(LadderSettingsRow.objects.get(pk=1))
     return Facts(
@@ -137,7 +145,7 @@ def read_facts(*, revision: int | str, now: datetime, settings: LadderSettings |
         seat_sellers=frozenset(PriceSource.objects.filter(sells_seats=True).values_list("provider", flat=True)),
         thresholds=read_thresholds(),
         breakers=read_breakers(),
-        budgets=read_budgets(now=now),
+        budgets=read_budgets(now=now, instead=budgets),
         aliases=dict(ProviderAlias.objects.values_list("alias", "provider")),
     )
 

@@ -1,6 +1,6 @@
 """Budgets of the paid rungs: their locks, what a decision takes from them, and counting anew (M2, M8, M9)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
 from django.db import connection as database
@@ -75,10 +75,12 @@ def read_gates(*, rungs: Collection[Rung], now: datetime) -> Gates:
     return {rung: closed_spans(budget=budget, now=now) for rung, budget in budgets.items()}
 
 
-def reset_budget(*, rung: str, actor: Actor, reason: str, now: datetime) -> Budget:
+def reset_budget(
+    *, rung: str, actor: Actor, reason: str, now: datetime, check: Callable[[RungBudget], None] | None = None
+) -> Budget:
     """Start the count of a rung's budget again at `now` and return its state then (M9).
 
-    Every row of the ledger stays, and no later window moves.
+    Every row of the ledger stays, and no later window moves. `check` sees the row under the lock and may refuse.
 
     Raises:
         NotFound: no rung of that name has a budget.
@@ -88,8 +90,10 @@ def reset_budget(*, rung: str, actor: Actor, reason: str, now: datetime) -> Budg
         if paid is None:
             raise NotFound(f"No budget belongs to {rung!r}: {', '.join(one.word for one in PAID_RUNGS)} have one.")
         rows = lock_budgets(rungs=[paid])
-        remember_budgets(budgets=read_past(rows=rows, now=now), now=now)
         row = rows[paid]
+        if check is not None:
+            check(row)
+        remember_budgets(budgets=read_past(rows=rows, now=now), now=now)
         row.counted_from = now
         stamp(instance=row, actor=actor, reason=reason, now=now)
         row.save()

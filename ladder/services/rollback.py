@@ -57,10 +57,10 @@ def _turn_settings(*, version: Any, present: Any | None, actor: Actor, reason: s
 
 
 def _present_budget(version: Any, *, now: datetime, lock: bool) -> RungBudget | None:
+    # Nobody changes a budget's own fields without the lock of the settings; its row is locked later, in fixed order.
     if lock:
         _lock_settings()
-    rows = RungBudget.objects.filter(pk=version.id)
-    return (rows.select_for_update() if lock else rows).first()
+    return RungBudget.objects.filter(pk=version.id).first()
 
 
 def _turn_budget(*, version: Any, present: Any | None, actor: Actor, reason: str, now: datetime) -> None:

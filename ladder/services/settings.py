@@ -30,11 +30,12 @@ _NO_ZONES = frozenset({"localtime", "Factory", "posixrules"})
 
 def is_zone(name: str) -> bool:
     """Tell whether a text names an IANA zone (M3)."""
-    return name in _zones()
+    return name in zone_names()
 
 
 @lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
+def zone_names() -> frozenset[str]:
+    """Return every IANA zone that a budget window can be in."""
     return frozenset(available_timezones()) - _NO_ZONES
 
 

@@ -10,7 +10,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from ladder.core.ids import POOL_IDS
-from ladder.selectors.screen import find_stored_connection
 from ladder.views.filters import asked_of, option_pairs
 from ladder.views.picture import is_current, picture_of, sums_of
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
@@ -84,13 +83,3 @@ def _changed(context: dict[str, Any], token: str) -> list[Any]:
         for name, html in context["regions"].items()
         if held.get(name) != context["sums"][name]
     ]
-
-
-@needs("connections:read")
-@require_safe
-def connection_page(request: HttpRequest, provider: str, connection_id: str) -> HttpResponse:
-    """Lead to the one page of a connection that there is yet: the admin's."""
-    found = find_stored_connection(provider=provider, connection_id=connection_id)
-    if found is None:
-        raise Http404(f"{provider}/{connection_id} is not stored as a connection.")
-    return redirect("admin:ladder_connection_change", found)

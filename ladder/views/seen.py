@@ -20,7 +20,7 @@ from ladder.views.picture import Picture, micros
 from ladder.views.presenting.names import own_labels
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance
-from omniroute_admin.common.selectors.heartbeat import PeriodicWork, periodic_work
+from omniroute_admin.common.selectors.heartbeat import PeriodicState, PeriodicWork, periodic_work
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -95,8 +95,28 @@ def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
     return kept.occupancy
 
 
+def see_bare(*, now: datetime) -> Seen:
+    """Return the ladder at `now` without what only its own page tells: cooldowns, labels, whether a worker lives."""
+    return _seen(now=now, cooldowns={}, labels={}, work=PeriodicWork(None, PeriodicState.RUNNING, None))
+
+
 def see(*, now: datetime) -> Seen:
     """Return the ladder at `now`."""
+    return _seen(
+        now=now,
+        cooldowns=read_acting_cooldowns(now=now),
+        labels=own_labels(read_labels()),
+        work=periodic_work(now=now, started_at=clock.STARTED_AT),
+    )
+
+
+def _seen(
+    *,
+    now: datetime,
+    cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]],
+    labels: dict[tuple[str, str], str],
+    work: PeriodicWork,
+) -> Seen:
     snapshot, budgets, shown = get_present(now=now)
     drawn = _occupancy(snapshot=snapshot, now=now)
     return Seen(
@@ -105,7 +125,7 @@ def see(*, now: datetime) -> Seen:
         budgets=budgets,
         shown=shown,
         glance=Glance(now=now, zone=display_zone()),
-        cooldowns=read_acting_cooldowns(now=now),
-        labels=own_labels(read_labels()),
-        work=periodic_work(now=now, started_at=clock.STARTED_AT),
+        cooldowns=cooldowns,
+        labels=labels,
+        work=work,
     )

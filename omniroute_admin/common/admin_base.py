@@ -10,7 +10,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse
 from simple_history.admin import SimpleHistoryAdmin
@@ -46,6 +48,16 @@ class ReasonActionForm(ActionForm):
     """The form of a list's actions, with the reason beside."""
 
     change_reason = forms.CharField(label="Why:", max_length=LONGEST_REASON, required=False)
+
+
+class DateAndTime(AdminSplitDateTime):
+    """A day and a time of day beside each other, each with a name of its own for who does not see them."""
+
+    def __init__(self, attrs: Any = None) -> None:
+        """Name both."""
+        super().__init__(attrs)
+        for widget, name in zip(self.widgets, ("Date, in UTC", "Time of day, in UTC"), strict=True):
+            widget.attrs["aria-label"] = name
 
 
 class PlainContext(HistoricalRecordContextHelper):
@@ -107,6 +119,9 @@ class DecidingAdmin(ByRights, SimpleHistoryAdmin):
 
     form = ReasonForm
     action_form = ReasonActionForm
+    formfield_overrides: dict[Any, Any] = {
+        models.DateTimeField: {"form_class": forms.SplitDateTimeField, "widget": DateAndTime}
+    }
     delete_confirmation_template = "admin/deciding/delete_confirmation.html"
     delete_selected_confirmation_template = "admin/deciding/delete_selected_confirmation.html"
     save_on_top = False

@@ -89,8 +89,12 @@ class NewUserForm(_RolesForm, UserCreationForm):
 class NewPasswordForm(AdminPasswordChangeForm):
     """A new password of somebody else's account, and why."""
 
-    usable_password = None
     change_reason = forms.CharField(label="Why", max_length=LONGEST_REASON, help_text="Goes to the history.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Leave out how to end a password: an account is switched off instead."""
+        super().__init__(*args, **kwargs)
+        self.fields.pop("usable_password", None)
 
 
 admin.site.unregister(User)

@@ -5,7 +5,14 @@ from decimal import Decimal
 
 import pytest
 
-from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
+from billing_catalog.core.tiers import (
+    TierCause,
+    classify_tier,
+    current_price,
+    explain_tier,
+    index_tiers,
+    price_boundaries,
+)
 from billing_catalog.core.values import Price, Thresholds, Tier, TierRule
 
 NOW = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
@@ -102,3 +109,28 @@ def test_p9_prices_change_at_their_starts_and_ends():
     rows = [price(NOW - TICK, NOW), price(NOW, NOW + 2 * TICK), price(NOW + 2 * TICK)]
     assert price_boundaries(prices=rows, after=NOW - TICK) == [NOW, NOW + 2 * TICK]
     assert price_boundaries(prices=rows, after=NOW) == [NOW + 2 * TICK]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "price", "cause"),
+    [
+        ("wide", "m", "9", TierCause.PROVIDER_OVERRIDE),
+        ("some", "m:free", "9", TierCause.MODEL_OVERRIDE),
+        ("gift", "m", "9", TierCause.FREE_PROVIDER),
+        ("seat", "m", "0", TierCause.SEATS),
+        ("other", "m", None, TierCause.NO_PRICE),
+        ("other", "m", "0.5", TierCause.PRICE),
+    ],
+)
+def test_a_tier_is_told_with_the_part_of_the_rule_that_said_it(provider, model, price, cause) -> None:
+    """T."""
+    index = index_tiers(
+        rules=[TierRule("wide", Tier.CHEAP), TierRule("some", Tier.FREE, "*:free")],
+        free_providers=frozenset({"gift"}),
+        seat_sellers=frozenset({"seat"}),
+        thresholds=Thresholds(),
+    )
+    asked = {"provider": provider, "model": model, "input_usd_per_million": None if price is None else Decimal(price)}
+    found = explain_tier(index=index, **asked)
+    assert found.cause is cause
+    assert found.tier is classify_tier(index=index, **asked)

@@ -1,0 +1,1 @@
+"""What pages of the ladder ask people to fill in."""
