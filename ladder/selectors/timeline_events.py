@@ -30,6 +30,14 @@ class EventFilter(msgspec.Struct, frozen=True):
     rung: str = ""
 
 
+class EventConnection(msgspec.Struct, frozen=True):
+    """The connection that an event is of; one that was deleted stays in what happened (SPEC 3)."""
+
+    provider: str
+    connection_id: str
+    is_deleted: bool
+
+
 class TimelineEvent(msgspec.Struct, frozen=True):
     """A flip or an act.
 
@@ -40,7 +48,7 @@ class TimelineEvent(msgspec.Struct, frozen=True):
     at: datetime
     kind: str
     pk: int
-    connection: tuple[str, str] | None
+    connection: EventConnection | None
     rung: str
     was: str
     became: str
@@ -64,14 +72,14 @@ def list_events(rows: QuerySet[Any, Any] | None, *, offset: int, limit: int) -> 
     if rows is None:
         return []
     found = list(rows.order_by("-e_at", "-e_kind", "-e_pk")[offset : offset + limit])
-    keys = {row[3] for row in found if row[3]}
-    names = {
-        pk: (provider, connection_id)
-        for pk, provider, connection_id in Connection.objects.filter(pk__in=keys)
-        .order_by()
-        .values_list("pk", "provider", "connection_id")
-    }
+    names = _read_names({row[3] for row in found if row[3]})
     return [TimelineEvent(at, kind, pk, names.get(key), *texts) for at, kind, pk, key, *texts in found]
+
+
+def _read_names(keys: set[int]) -> dict[int, EventConnection]:
+    rows = Connection.objects.filter(pk__in=keys).order_by()
+    fields = rows.values_list("pk", "provider", "connection_id", "deleted_at")
+    return {pk: EventConnection(provider, name, gone is not None) for pk, provider, name, gone in fields}
 
 
 def _flips(start: datetime, end: datetime, asked: EventFilter) -> QuerySet[Any, Any] | None:

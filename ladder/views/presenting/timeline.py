@@ -9,7 +9,7 @@ from ladder.core.marks import Mark
 from ladder.core.stretches import Stretch, served_for
 from ladder.core.timeline import Serving
 from ladder.core.values import Rung
-from ladder.selectors.timeline_events import FLIP, TimelineEvent
+from ladder.selectors.timeline_events import FLIP, EventConnection, TimelineEvent
 from ladder.views.presenting.steps import Steps, mark_words
 from ladder.views.presenting.timeline_words import ACT_WORDS, CAUSE_WORDS, CODE_WORDS, KIND_WORDS, LANE_WORDS
 from ladder.views.presenting.values import STATES
@@ -63,7 +63,7 @@ class EventRow(msgspec.Struct, frozen=True):
 
     at: At
     what: str
-    connection: tuple[str, str] | None = None
+    connection: EventConnection | None = None
     rung: str = ""
     rung_index: int | None = None
     was: StateWord | None = None

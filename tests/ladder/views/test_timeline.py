@@ -179,6 +179,18 @@ def test_the_list_tells_flips_and_acts_newest_first_with_code_and_cause(admin: C
     ]
 
 
+def test_a_connection_that_was_deleted_stays_in_what_happened_and_leads_nowhere_spec_3(
+    viewer: Client, fleet: None
+) -> None:
+    row = Connection.objects.get(connection_id="claude-main")
+    add_flip(MOMENT - HOUR, rung="subscription", states=("usable", "stale"), connection=row)
+    assert 'href="/connections/claude/claude-main"' in page(viewer)
+    Connection.objects.filter(pk=row.pk).update(deleted_at=MOMENT)
+    html = page(viewer)
+    assert "claude/ claude- main deleted on subscription" in lines(html)[0]
+    assert "/connections/claude/claude-main" not in html
+
+
 def test_an_act_leads_to_its_version_in_the_audit(admin: Client, fleet: None) -> None:
     act(LadderSettings.objects.get(), at=MOMENT - HOUR, exit_cutoff_percent=Decimal(3))
     link = re.search(r'href="(/audit/settings/\d+)"', page(admin))
