@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from billing_catalog.core.values import Billing, Overage, Tier
 from ladder.core.values import Candidate, Combine, CooldownCause, MixedRungs, ReadingStatus
-from omniroute_admin.common.bodies import MAX_ITEMS, check_meta, decimal_meta
+from omniroute_admin.common.bodies import MAX_ITEMS, check, check_meta, decimal_meta
 from omniroute_admin.common.core.names import (
     AUTH_TYPE_PATTERN,
     NOAUTH,
@@ -108,6 +108,28 @@ def check_pairs(candidates: Sequence[Candidate]) -> None:
             f"The candidates of one call have at most {MOST_PAIRS} connections together.",
             errors=[field("candidates", f"{count} connections in all of them together", code="too_large")],
         )
+
+
+def check_candidates(candidates: Sequence[CandidateBody], body: msgspec.Struct) -> None:
+    """Check the candidates of a body, and its other rules only where a candidate breaks one.
+
+    A good list, as nearly all are, is passed over once and quickly: that is the way to every pool.
+
+    Raises:
+        TooLarge: they have more pairs together than one call judges.
+        BadRequest: a rule is broken; every one is named.
+    """
+    check_pairs(candidates)
+    if not all(map(_is_plain, candidates)):
+        check(body)
+
+
+def _is_plain(one: CandidateBody) -> bool:
+    """Tell whether nothing is wrong across a candidate's fields: what `problems` finds, without telling it."""
+    ids = one.allowed_connection_ids
+    if ids is None:
+        return one.connection_id is not None and not one.provider.isspace()
+    return one.connection_id is None and len(set(ids)) == len(ids) and not one.provider.isspace()
 
 
 class PoolBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

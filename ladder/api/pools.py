@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from ladder.api import documents, documents_evaluate, documents_state
 from ladder.api.answers import ENCODER, on_the_wire, pool_response, tell
-from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER, check_pairs
+from ladder.api.bodies import EVALUATE_DECODER, POOL_DECODER, check_candidates, check_pairs
 from ladder.api.given import are_settings_full, resolve_candidates, settings_of, to_given
 from ladder.api.names import resolver
 from ladder.api.queries import flags, pool_options
@@ -83,8 +83,7 @@ class PoolView(APIView):
         known = known_pool(pool_id)
         check_parameters(request.query_params)
         body = decode(body=read_body(request._request), decoder=POOL_DECODER, rules=False)
-        check_pairs(body.candidates)
-        check(body)
+        check_candidates(body.candidates, body)
         now = clock.now()
         snapshot = get_snapshot(now=now, revision=caller(request).revision)
         candidates = resolve_candidates(candidates=body.candidates, resolve=resolver(snapshot.facts.aliases))
