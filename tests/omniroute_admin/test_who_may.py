@@ -4,7 +4,7 @@ A page without a line in PAGES fails here, and so does a list of the admin witho
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,7 +17,7 @@ from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.roles import ROLES
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.keys import create_key
-from tests.factories import ConnectionFactory
+from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +54,22 @@ PAGES: dict[str, Line] = {
     "keys": Line("/keys", ADMINISTRATORS),
     "key-new": Line("/keys/new", ADMINISTRATORS, sends=ADMINISTRATORS),
     "key-revoke": Line("/keys/{key}/revoke", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "catalogue": Line("/catalogue", ALL),
+    "catalogue-prices": Line("/catalogue/prices", ALL),
+    "catalogue-model": Line("/catalogue/prices/model?provider=openai&model=m", ALL, sends=CURATORS),
+    "catalogue-end-price": Line("/catalogue/prices/{price}/end", CURATORS, sends=CURATORS, shows=(405,)),
+    "catalogue-tier-overrides": Line("/catalogue/tier-overrides", ALL),
+    "catalogue-free-providers": Line("/catalogue/free-providers", ALL),
+    "catalogue-aliases": Line("/catalogue/aliases", ALL),
+    "catalogue-price-sources": Line("/catalogue/price-sources", ALL),
+    "catalogue-files": Line("/catalogue/files", ALL, sends=CURATORS),
+    "catalogue-undo": Line("/catalogue/files/undo/{written}", CURATORS, sends=CURATORS),
+    "catalogue-export": Line("/catalogue/export/billing.csv", ALL),
+    "catalogue-new": Line("/catalogue/billing/new", ALL, sends=CURATORS),
+    "catalogue-row": Line("/catalogue/billing/{entry}", ALL, sends=CURATORS),
+    "catalogue-delete": Line("/catalogue/billing/{entry}/delete", ALL, sends=CURATORS),
+    "catalogue-reviewed": Line("/catalogue/billing/{entry}/reviewed", CURATORS, sends=CURATORS, shows=(405,)),
+    "uncurated": Line("/catalogue/uncurated", ALL),
 }
 
 LISTS: dict[str, tuple[set[str], set[str]]] = {
@@ -112,7 +128,15 @@ def there() -> dict[str, int]:
         reason="",
         now=datetime(2026, 8, 22, tzinfo=UTC),
     )
-    return {"key": key.pk, "settings": LadderSettings.history.latest("history_id").history_id}
+    entry = BillingEntryFactory()
+    written = entry.history.get().history_date - datetime(1970, 1, 1, tzinfo=UTC)
+    return {
+        "key": key.pk,
+        "settings": LadderSettings.history.latest("history_id").history_id,
+        "entry": entry.pk,
+        "price": ModelPriceFactory().pk,
+        "written": written // timedelta(microseconds=1),
+    }
 
 
 @pytest.fixture
