@@ -83,7 +83,7 @@ class Supervisor:
             child.delay = next_delay(previous=child.delay, ran_for=now - child.started_at)
             child.start_at = now + child.delay
             # Whatever it left behind would hold its port or its queue.
-            _signal_session(child.process, signal.SIGKILL)
+            signal_session(child.process, signal.SIGKILL)
             child.process = None
             self.say(f"{child.program.name} ended with {code}; starting it again in {child.delay:.0f} s")
 
@@ -93,7 +93,7 @@ class Supervisor:
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 there are no threads here
+            preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 there are no threads here
         )
         child.started_at = time.monotonic()
         self.say(f"{child.program.name} started (process {child.process.pid})")
@@ -110,11 +110,12 @@ class Supervisor:
                 process.wait(timeout=max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self.say(f"process {process.pid} does not end; killing it")
-            _signal_session(process, signal.SIGKILL)
+            signal_session(process, signal.SIGKILL)
             process.wait()
 
 
-def _signal_session(process: subprocess.Popen[bytes], number: int) -> None:
+def signal_session(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to a process that heads a session, and to every helper it left behind."""
     # The head of the session gave the group its number; helpers keep the group alive after the head is gone.
     try:
         os.killpg(process.pid, number)
@@ -122,5 +123,6 @@ def _signal_session(process: subprocess.Popen[bytes], number: int) -> None:
         return
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Ask the kernel to end this process with the one that started it; for a child between fork and exec."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -163,13 +163,16 @@ class _Teller:
 
     def _look_at(self, touched: Iterable[int], *, why: _Why, at: datetime, revision: int | None = None) -> None:
         """Look anew at connections, and tell what changed, and what that means for the rungs."""
-        changes = [change for key in sorted(touched) for change in self._settle(key)]
+        told: list[Flip] = []
+        for key in sorted(touched):
+            changes = self._settle(key)
+            told_at = self._date(at, changes)
+            told += [self._tell(change, told_at, why(change), revision) for change in changes]
         was, self._serving = self._serving, self._lowest()
         before, after = rung_spots(was), rung_spots(self._serving)
         moved = [Change(spot, before[spot], after[spot]) for spot in before if before[spot] != after[spot]]
-        told_at = self._date(at, [*changes, *moved])
-        told = [self._tell(change, told_at, why(change), revision) for change in changes]
         if moved:
+            told_at = self._date(min((flip.at for flip in told), default=at), moved)
             # What happened on the lower of the rungs between which serving moved is what moved it.
             cause = min(told, key=lambda flip: flip.rung != moved[0].spot[1]).cause if told else why(moved[0])
             told += [self._tell(change, told_at, cause, revision) for change in moved]

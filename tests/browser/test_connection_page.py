@@ -209,6 +209,21 @@ def test_a_connection_is_added_and_deleted(signed_in: Page, live_server: Any, fl
     expect(signed_in.locator("#r-hist")).to_contain_text("not needed")
 
 
+def test_an_override_shows_what_it_would_move_before_it_is_saved(
+    signed_in: Page, live_server: Any, fleet: None
+) -> None:
+    """B4; the preview comes from the code that decides."""
+    signed_in.goto(live_server.url + "/connections/devin-desktop/devin-core?act=override")
+    signed_in.locator("#override-overage_override").select_option("hard-stop")
+    preview = signed_in.locator("#whatif")
+    expect(preview).to_contain_text("nothing is saved yet")
+    expect(preview).to_contain_text("auto/subscription")
+    assert connection("devin-core").overage_override is None
+    assert axe_violations(signed_in) == []
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def fill_windows() -> None:
     """Give a connection many windows of every kind, with lines to draw, and names that cannot be broken."""
     row, now = connection("claude-alt"), clock.now()

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from playwright.sync_api import Browser, Page, Route, expect
 
+from billing_catalog.models import BillingEntry
 from ladder.models import LadderSettings, RungBudget
 from tests.browser.conftest import axe_violations
 
@@ -246,4 +247,25 @@ def test_nothing_is_wrong_for_accessibility_and_nothing_scrolls_sideways(
     signed_in.get_by_label("Exit cutoff").fill("50")
     expect(moved(signed_in, "claude/claude-main")).to_contain_text("quota_exhausted")
     assert signed_in.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert axe_violations(signed_in) == []
+
+
+def test_a_catalogue_edit_is_previewed_before_it_is_saved(signed_in: Page, live_server: Any, fleet: None) -> None:
+    entry = BillingEntry.objects.get(provider="claude", auth_type="oauth")
+    signed_in.goto(f"{live_server.url}/catalogue/billing/{entry.pk}")
+    signed_in.locator("#row-form").get_by_label("Billing", exact=True).select_option("metered")
+    expect(moved(signed_in, "claude/claude-main").first).to_contain_text("subscription")
+    expect(moved(signed_in, "claude/claude-main").first).to_contain_text("cheap")
+    assert axe_violations(signed_in) == []
+    entry.refresh_from_db()
+    assert entry.billing == "subscription"
+
+
+def test_an_overage_override_is_previewed_on_the_connections_page(
+    signed_in: Page, live_server: Any, fleet: None
+) -> None:
+    signed_in.goto(live_server.url + "/connections/claude/claude-main")
+    signed_in.locator("details", has=signed_in.locator("#override-overage_override")).locator("summary").first.click()
+    signed_in.locator("#override-overage_override").select_option("meters-to-paid")
+    expect(moved(signed_in, "claude/claude-main")).to_contain_text("may bill past the plan")
     assert axe_violations(signed_in) == []

@@ -4,7 +4,7 @@ A page without a line in PAGES fails here, and so does a list of the admin witho
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,6 +28,8 @@ OPERATORS = {OPERATOR, ADMINISTRATOR}
 CURATORS = {CURATOR, ADMINISTRATOR}
 ADMINISTRATORS = {ADMINISTRATOR}
 NOBODY_YET = "no role"
+ONLY_SENT = (405,)
+"""What a page answers that has only a form to be sent to it."""
 ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics", "login", "logout")
 """Addresses that this table does not speak of: machines' own, and the way in and out."""
 
@@ -46,7 +48,36 @@ PAGES: dict[str, Line] = {
     "live-ladder": Line("/live/ladder", ALL),
     "pools": Line("/pools?pool=auto/thrifty", ALL, shows=(302,)),
     "pool": Line("/pools/auto/thrifty", ALL),
-    "connection": Line("/connections/claude/c1", ALL, shows=(200, 302)),
+    "connections": Line("/connections", ALL),
+    "connection-new": Line("/connections/new", OPERATORS, sends=OPERATORS),
+    "connection": Line("/connections/claude/c1", ALL),
+    "live-connection": Line("/live/connections/claude/c1", ALL, shows=(200, 204)),
+    "connection-act": Line("/connections/claude/c1/pause", ALL, sends=OPERATORS, shows=(302,)),
+    "tuning": Line("/tuning", ALL, sends=OPERATORS),
+    "tuning-reset": Line("/tuning/budgets/cheap/reset", OPERATORS, sends=OPERATORS),
+    "tuning-export": Line("/tuning/omniroute.json", ALL),
+    "tuning-import": Line("/tuning/import", OPERATORS, sends=OPERATORS, shows=(302,)),
+    "whatif": Line("/whatif", ALL, sends=ALL, shows=ONLY_SENT),
+    "catalogue": Line("/catalogue", ALL),
+    "catalogue-prices": Line("/catalogue/prices", ALL),
+    "catalogue-model": Line("/catalogue/prices/model?provider=openai&model=gpt-5", ALL, sends=CURATORS),
+    "catalogue-end-price": Line("/catalogue/prices/{price}/end", CURATORS, sends=CURATORS, shows=ONLY_SENT),
+    "catalogue-tier-overrides": Line("/catalogue/tier-overrides", ALL),
+    "catalogue-free-providers": Line("/catalogue/free-providers", ALL),
+    "catalogue-aliases": Line("/catalogue/aliases", ALL),
+    "catalogue-price-sources": Line("/catalogue/price-sources", ALL),
+    "catalogue-files": Line("/catalogue/files", ALL, sends=CURATORS),
+    "catalogue-undo": Line("/catalogue/files/undo/1", CURATORS, sends=CURATORS, shows=(200, 404)),
+    "catalogue-export": Line("/catalogue/export/billing.csv", ALL),
+    "catalogue-reviewed": Line("/catalogue/billing/{entry}/reviewed", CURATORS, sends=CURATORS, shows=ONLY_SENT),
+    "catalogue-new": Line("/catalogue/billing/new", ALL, sends=CURATORS),
+    "catalogue-row": Line("/catalogue/billing/{entry}", ALL, sends=CURATORS),
+    "catalogue-delete": Line("/catalogue/billing/{entry}/delete", ALL, sends=CURATORS),
+    "uncurated": Line("/catalogue/uncurated", ALL),
+    "spend": Line("/spend", ALL),
+    "spend-breakdown": Line("/spend/breakdown.csv", ALL),
+    "spend-events": Line("/spend/events.csv", ALL),
+    "timeline": Line("/timeline", ALL),
     "audit": Line("/audit", AUDIT),
     "audit-csv": Line("/audit.csv", AUDIT),
     "audit-json": Line("/audit.json", AUDIT),
@@ -54,22 +85,6 @@ PAGES: dict[str, Line] = {
     "keys": Line("/keys", ADMINISTRATORS),
     "key-new": Line("/keys/new", ADMINISTRATORS, sends=ADMINISTRATORS),
     "key-revoke": Line("/keys/{key}/revoke", ADMINISTRATORS, sends=ADMINISTRATORS),
-    "catalogue": Line("/catalogue", ALL),
-    "catalogue-prices": Line("/catalogue/prices", ALL),
-    "catalogue-model": Line("/catalogue/prices/model?provider=openai&model=m", ALL, sends=CURATORS),
-    "catalogue-end-price": Line("/catalogue/prices/{price}/end", CURATORS, sends=CURATORS, shows=(405,)),
-    "catalogue-tier-overrides": Line("/catalogue/tier-overrides", ALL),
-    "catalogue-free-providers": Line("/catalogue/free-providers", ALL),
-    "catalogue-aliases": Line("/catalogue/aliases", ALL),
-    "catalogue-price-sources": Line("/catalogue/price-sources", ALL),
-    "catalogue-files": Line("/catalogue/files", ALL, sends=CURATORS),
-    "catalogue-undo": Line("/catalogue/files/undo/{written}", CURATORS, sends=CURATORS),
-    "catalogue-export": Line("/catalogue/export/billing.csv", ALL),
-    "catalogue-new": Line("/catalogue/billing/new", ALL, sends=CURATORS),
-    "catalogue-row": Line("/catalogue/billing/{entry}", ALL, sends=CURATORS),
-    "catalogue-delete": Line("/catalogue/billing/{entry}/delete", ALL, sends=CURATORS),
-    "catalogue-reviewed": Line("/catalogue/billing/{entry}/reviewed", CURATORS, sends=CURATORS, shows=(405,)),
-    "uncurated": Line("/catalogue/uncurated", ALL),
 }
 
 LISTS: dict[str, tuple[set[str], set[str]]] = {
@@ -128,14 +143,12 @@ def there() -> dict[str, int]:
         reason="",
         now=datetime(2026, 8, 22, tzinfo=UTC),
     )
-    entry = BillingEntryFactory()
-    written = entry.history.get().history_date - datetime(1970, 1, 1, tzinfo=UTC)
+    entry, price = BillingEntryFactory(provider="claude"), ModelPriceFactory(provider="openai", model="gpt-5")
     return {
         "key": key.pk,
-        "settings": LadderSettings.history.latest("history_id").history_id,
         "entry": entry.pk,
-        "price": ModelPriceFactory().pk,
-        "written": written // timedelta(microseconds=1),
+        "price": price.pk,
+        "settings": LadderSettings.history.latest("history_id").history_id,
     }
 
 
@@ -199,15 +212,18 @@ def test_a_form_is_taken_from_the_roles_of_its_line_and_from_no_other(as_role: A
         status = client.post(line.address.format(**there), {}).status_code
         if line.sends is None:
             assert status in ({405} if role in line.opens else {403, 405}), (name, role)
+        elif role not in line.sends:
+            assert status == 403, (name, role)
         else:
-            assert status == (400 if role in line.sends else 403), (name, role)
+            assert status < 500, (name, role)
+            assert status != 403, (name, role)
 
 
 def test_a_stranger_is_led_to_the_login_page_and_a_script_is_told_401(client: Client, there: Any) -> None:
     for name, line in PAGES.items():
         address = line.address.format(**there)
         response = client.get(address)
-        if name == "live-ladder":
+        if name.startswith("live-"):
             assert response.status_code == 401
         else:
             assert response.status_code == 302, name

@@ -14,9 +14,11 @@ from django.test.utils import CaptureQueriesContext
 
 from billing_catalog.models import BillingEntry
 from ladder.models import Connection, LadderSettings, RungBudget, RungSample
+from ladder.selectors.acts import ACTS
 from ladder.services.timeline import note_flips, sample_occupancy
 from omniroute_admin.common import clock
 from omniroute_admin.common.history import Actor, stamp
+from omniroute_admin.common.kinds import all_kinds
 from tests.browser.fleet import make_fleet
 from tests.timeline_rows import MINUTE, add_flip, add_samples, add_story, begin_timeline
 
@@ -167,7 +169,7 @@ def test_the_list_tells_flips_and_acts_newest_first_with_code_and_cause(admin: C
     add_flip(MOMENT - 4 * HOUR, rung="subscription", states=("", "usable"), cause="operator", connection=row)
     act(LadderSettings.objects.get(), at=MOMENT - HOUR, exit_cutoff_percent=Decimal(3))
     assert lines(page(admin)) == [
-        'role="row"> 09:12:40 ladder settings changed ines because',
+        'role="row"> 09:12:40 ladder settings changed ines this version in the audit because',
         (
             'role="row"> 08:12:40 0 claude/ claude- main on subscription usable → became exhausted '
             "quota_ exhausted at or below the exit cutoff a reading"
@@ -175,6 +177,19 @@ def test_the_list_tells_flips_and_acts_newest_first_with_code_and_cause(admin: C
         'role="row"> 07:12:40 2 rung free begins to serve none a quota reset',
         'role="row"> 06:12:40 0 claude/ claude- main on subscription not there → became usable none an operator',
     ]
+
+
+def test_an_act_leads_to_its_version_in_the_audit(admin: Client, fleet: None) -> None:
+    act(LadderSettings.objects.get(), at=MOMENT - HOUR, exit_cutoff_percent=Decimal(3))
+    link = re.search(r'href="(/audit/settings/\d+)"', page(admin))
+    assert link
+    assert admin.get(link[1]).status_code == 200
+
+
+def test_every_kind_of_act_is_one_of_the_history_but_those_that_move_no_rung() -> None:
+    of_history = {kind.key: kind.model for kind in all_kinds()}
+    assert {act.kind: act.model.history.model for act in ACTS}.items() <= of_history.items()
+    assert of_history.keys() - {act.kind for act in ACTS} == {"key", "user"}
 
 
 def test_who_may_not_read_the_audit_is_told_what_was_changed_but_not_who_and_why(viewer: Client, fleet: None) -> None:
