@@ -36,7 +36,7 @@ def files_page(request: HttpRequest) -> HttpResponse:
         return _confirm(request)
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _page(request, upload=form)
+        return _page(request, upload=form, status=400)
     return _shown(request, {name: form.cleaned_data[name] for name in ("form", "kind", "text")}, UploadForm())
 
 
@@ -47,18 +47,20 @@ def _shown(
     is_again = report is not None
     report = report or preview_import(sheets=read_sheets(**given), now=clock.now())
     confirm = ConfirmForm(initial={"packed": packed(**given, digest=report.digest)})
-    return _page(request, upload=upload, report=report, confirm=confirm, is_again=is_again)
+    status = 409 if is_again else 200
+    return _page(request, upload=upload, report=report, confirm=confirm, is_again=is_again, status=status)
 
 
 def _confirm(request: HttpRequest) -> HttpResponse:
     form = ConfirmForm(request.POST)
     if "packed" in form.errors:
         upload = UploadForm()
-        return _page(request, upload=upload, broken=form.errors["packed"])
+        return _page(request, upload=upload, broken=form.errors["packed"], status=400)
     given = {name: form.cleaned_data["packed"][name] for name in ("form", "kind", "text")}
     sheets = read_sheets(**given)
     if not form.is_valid():
-        return _page(request, upload=UploadForm(), report=preview_import(sheets=sheets, now=clock.now()), confirm=form)
+        report = preview_import(sheets=sheets, now=clock.now())
+        return _page(request, upload=UploadForm(), report=report, confirm=form, status=400)
     by = by_of(request, form.cleaned_data["reason"])
     try:
         report = import_sheets(sheets=sheets, shown=form.cleaned_data["packed"]["digest"], **by)
@@ -76,7 +78,9 @@ def _changed(request: HttpRequest, given: dict[str, str], report: Report) -> Htt
     return _shown(request, given, UploadForm(), report=report)
 
 
-def _page(request: HttpRequest, *, upload: UploadForm, report: Report | None = None, **more: Any) -> HttpResponse:
+def _page(
+    request: HttpRequest, *, upload: UploadForm, report: Report | None = None, status: int = 200, **more: Any
+) -> HttpResponse:
     context: dict[str, Any] = {"upload": upload, "kinds": OFFERED, "report": report, "all": ALL, **more}
     if report is not None:
         context["counts"] = [(what, count_text(len(report.of(what)), "row", "rows"))
@@ -84,7 +88,7 @@ def _page(request: HttpRequest, *, upload: UploadForm, report: Report | None = N
         context["fresh"], context["differing"] = report.of("new"), report.of("changed")
         context["refused"] = report.of("refused")
     page = frame(tab="files", title="Import and export", seen=glance())
-    return render(request, "billing_catalog/files.html", page | context, status=409 if more.get("is_again") else 200)
+    return render(request, "billing_catalog/files.html", page | context, status=status)
 
 
 @needs("catalog:read")

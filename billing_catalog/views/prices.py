@@ -97,7 +97,7 @@ def model_page(request: HttpRequest) -> HttpResponse:
         return _model_page(request, provider, model)
     form = _bound(request, provider, model)
     if not form.is_valid():
-        return _model_page(request, provider, model, form=form)
+        return _model_page(request, provider, model, form=form, status=400)
     return _set(request, provider, model, form)
 
 
@@ -118,7 +118,7 @@ def _set(request: HttpRequest, provider: str, model: str, form: SetPriceForm) ->
         return _model_page(request, provider, model, form=form, changed=changed, status=409)
     except (ValidationError, ProductError) as error:
         form.refuse(error)
-        return _model_page(request, provider, model, form=form)
+        return _model_page(request, provider, model, form=form, status=400)
     _say(request, done)
     return redirect(model_url(provider=provider, model=model))
 
@@ -155,7 +155,7 @@ def end_price_page(request: HttpRequest, pk: int) -> HttpResponse:
     form = EndPriceForm(request.POST, zone=display_zone(), auto_id=f"end-{pk}-%s")
     back = model_url(provider=price.provider, model=price.model)
     if not form.is_valid():
-        return _model_page(request, price.provider, price.model, ending=(pk, form))
+        return _model_page(request, price.provider, price.model, ending=(pk, form), status=400)
     try:
         finish_price(price=price, began=form.cleaned_data["seen"], ends=form.ends_at,
                      **by_of(request, form.cleaned_data["reason"]))  # fmt: skip

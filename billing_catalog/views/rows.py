@@ -35,6 +35,8 @@ LIST_OF = {
 WHATIF = frozenset({"billing", "tier-override", "free-provider"})
 """The sorts whose edits move connections, as the preview knows them."""
 STILL_TRUE = "Reviewed: still true."
+LONGEST_NAME = 100
+"""Of a reviewer; an account may have a longer one."""
 
 
 @needs("catalog:read", to_change="catalog:write")
@@ -80,11 +82,12 @@ def delete_page(request: HttpRequest, kind_key: str, pk: int) -> HttpResponse:
             return _deleted(request, kind, row, form)
         except RowChanged as error:
             changed, form = labelled(kind, error.differences), None
+    status = 409 if changed else 400 if form is not None else 200
     form = form or ActOnRowForm.opened(kind=kind, row=row)
     context = {"kind": kind, "row": row, "form": form, "changed": changed, "back": row_url(kind, row)}
     context |= {"whatif_url": soft_reverse("whatif") if kind.key in WHATIF else ""}
     page = frame(tab=kind.key, title=f"Delete {row}", seen=glance())
-    return render(request, "billing_catalog/delete.html", page | context, status=409 if changed else 200)
+    return render(request, "billing_catalog/delete.html", page | context, status=status)
 
 
 @needs("catalog:write")
@@ -96,9 +99,9 @@ def mark_reviewed(request: HttpRequest, pk: int) -> HttpResponse:
         return _gone(request, BILLING)
     form = ActOnRowForm(request.POST)
     if not form.is_valid():
-        return _form_page(request, BILLING, row, RowForm.opened(kind=BILLING, row=row), review=form)
+        return _form_page(request, BILLING, row, RowForm.opened(kind=BILLING, row=row), review=form, status=400)
     began: dict[str, str] = form.cleaned_data["seen"]
-    marks = {"reviewed_on": today(glance()).isoformat(), "reviewed_by": request.user.get_username()}
+    marks = {"reviewed_on": today(glance()).isoformat(), "reviewed_by": request.user.get_username()[:LONGEST_NAME]}
     return _saved_or_shown(request, BILLING, row, RowForm.opened(kind=BILLING, row=row), began, began | marks,
                            form.cleaned_data["reason"])  # fmt: skip
 
@@ -122,7 +125,7 @@ def _gone(request: HttpRequest, kind: Kind) -> HttpResponse:
 
 def _written(request: HttpRequest, kind: Kind, row: models.Model | None, form: RowForm) -> HttpResponse:
     if not form.is_valid():
-        return _form_page(request, kind, row, form)
+        return _form_page(request, kind, row, form, status=400)
     rewrites = _unconfirmed(request, kind, row, form)
     if rewrites:
         return _form_page(request, kind, row, form, rewrites=rewrites)
@@ -149,12 +152,21 @@ def _saved_or_shown(
     except NotFound:
         return _gone(request, kind)
     except (ValidationError, ProductError) as error:
-        if not form.is_bound:
-            raise
+        if row is not None and not form.is_bound:
+            return _not_marked(request, kind, row, error)
         form.refuse(error)
-        return _form_page(request, kind, row, form)
+        return _form_page(request, kind, row, form, status=400)
     _say(request, kind, saved, was_made=row is None)
     return redirect(row_url(kind, saved.row) if saved.row is not None else LIST_OF[kind.key])
+
+
+def _not_marked(
+    request: HttpRequest, kind: Kind, row: models.Model, error: ValidationError | ProductError
+) -> HttpResponse:
+    """Say why an entry could not be marked as reviewed: something else in it has to be mended first."""
+    words = " ".join(error.messages) if isinstance(error, ValidationError) else error.detail
+    messages.error(request, f"Not saved: {words}")
+    return redirect(row_url(kind, row))
 
 
 def _conflict(

@@ -1,6 +1,7 @@
 """The page that takes an import back (SPEC 5, 4)."""
 
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -39,7 +40,7 @@ def undo_page(request: HttpRequest, micros: int) -> HttpResponse:
     if request.method != "POST":
         return _page(request, at, report, UndoForm(initial={"digest": report.digest}))
     form = UndoForm(request.POST)
-    return _undone(request, at, form) if form.is_valid() else _page(request, at, report, form)
+    return _undone(request, at, form) if form.is_valid() else _page(request, at, report, form, status=400)
 
 
 def _undone(request: HttpRequest, at: datetime, form: UndoForm) -> HttpResponse:
@@ -48,26 +49,24 @@ def _undone(request: HttpRequest, at: datetime, form: UndoForm) -> HttpResponse:
         undo_import(at=at, shown=form.cleaned_data["digest"], **by_of(request, reason))
     except ImportChanged as changed:
         again = UndoForm(initial={"digest": changed.report.digest, "reason": reason})
-        return _page(request, at, changed.report, again, is_again=True)
+        return _page(request, at, changed.report, again, status=HTTPStatus.CONFLICT)
     say_done(request, what="The import is taken back.", undo="")
     return redirect("catalogue-files")
 
 
-def _page(
-    request: HttpRequest, at: datetime, report: Report, form: UndoForm, *, is_again: bool = False
-) -> HttpResponse:
+def _page(request: HttpRequest, at: datetime, report: Report, form: UndoForm, *, status: int = 200) -> HttpResponse:
     seen = glance()
     context = {
         "report": report,
         "form": form,
-        "is_again": is_again,
+        "is_again": status == HTTPStatus.CONFLICT,
         "at": seen.ago(at),
         "refused": report.of("refused"),
         "differing": report.of("changed"),
         "removed": report.of("removed"),
     }
     page = frame(tab="files", title="Take an import back", seen=seen)
-    return render(request, "billing_catalog/undo.html", page | context, status=409 if is_again else 200)
+    return render(request, "billing_catalog/undo.html", page | context, status=status)
 
 
 def _instant(micros: int) -> datetime:

@@ -198,7 +198,7 @@ def test_every_bad_field_is_named_beside_itself_at_once(curator: Client) -> None
     bad = {"provider": "no blanks!", "auth_type": "no blanks", "billing": "gratis", "overage": "", "reason": "",
            "source_url": "ftp:/x", "reviewed_on": "32.13.2026", "reviewed_by": "x" * 101}  # fmt: skip
     answer = curator.post("/catalogue/billing/new", form | bad)
-    assert answer.status_code == 200
+    assert answer.status_code == 400
     assert set(answer.context["form"].errors) == set(bad)
     assert BillingEntry.objects.count() == 0
     html = answer.content.decode()
@@ -481,3 +481,20 @@ def test_zeros_in_a_field_are_refused_and_in_an_address_left_out(curator: Client
     assert form["provider"] == "ab"
     answer = curator.post("/catalogue/billing/new", form | {"provider": "a\x00b", "own_reason": "\x00", "reason": "r"})
     assert {"provider", "own_reason"} <= set(answer.context["form"].errors)
+
+
+def test_an_entry_that_holds_something_bad_is_not_marked_as_reviewed_but_the_page_says_why(curator: Client) -> None:
+    row = BillingEntryFactory(source_url="nowhere")
+    form = form_in(curator.get(entry_url(row)), marks=lambda given: "reviewed" in (given.get("action") or ""))
+    answer = curator.post(entry_url(row, "/reviewed"), form)
+    assert "Not saved: Enter a valid URL." in messages_of(curator, answer)
+    row.refresh_from_db()
+    assert row.reviewed_on is None
+
+
+def test_a_reviewer_with_a_very_long_name_is_noted_by_what_fits(as_role: Any) -> None:
+    reviewer, row = as_role("curator", "n" * 150), BillingEntryFactory()
+    form = form_in(reviewer.get(entry_url(row)), marks=lambda given: "reviewed" in (given.get("action") or ""))
+    assert reviewer.post(entry_url(row, "/reviewed"), form).status_code == 302
+    row.refresh_from_db()
+    assert row.reviewed_by == "n" * 100
