@@ -59,6 +59,7 @@ def _shifted(stage: Stage, name: str, pool_id: str, target: float | None, kind: 
         by="p95",
         target=target,
         more={**said, "stopped": watched.stopped},
+        failure=None if watched.timing is not None else "no call was answered",
     )
 
 
