@@ -28,8 +28,9 @@ def tell(pool: Pool) -> Told:
     """Return a pool ready to be sent; its weak ETag is over all of it but `evaluated_at` and `revision` (SPEC 4)."""
     body = ENCODER.encode(pool)
     # What stands before is the id, what follows from it, and the two that do not count.
-    same = pool.id.encode() + body[body.index(_AFTER_INSTANT) :]
-    etag = f'W/"{hashlib.blake2b(same, digest_size=12).hexdigest()}"'
+    same = hashlib.sha256(pool.id.encode())
+    same.update(memoryview(body)[body.index(_AFTER_INSTANT) :])
+    etag = f'W/"{same.hexdigest()[:32]}"'
     return Told(body, etag, pool.revision, None if pool.empty is None else pool.empty.returns_at)
 
 

@@ -24,9 +24,13 @@ def held_windows(*, settings: LadderSettings, window_ids: Collection[int] | None
     along the index on (window, observed_at) only as far as the deciding reading.
     """
     windows = QuotaWindow.objects.all() if window_ids is None else QuotaWindow.objects.filter(pk__in=window_ids)
-    of_live = windows.filter(connection__deleted_at__isnull=True)
-    deciding = of_live.annotate(dropped_out=Subquery(_newest_outside_the_band(settings)))
-    return set(deciding.filter(dropped_out=True).order_by().values_list("pk", flat=True))
+    deciding = with_dropped_out(windows=windows.filter(connection__deleted_at__isnull=True), settings=settings)
+    return {pk for pk, is_out in deciding.order_by().values_list("pk", "dropped_out") if is_out}
+
+
+def with_dropped_out(*, windows: QuerySet[QuotaWindow], settings: LadderSettings) -> QuerySet[Any, Any]:
+    """Return the query of windows with `dropped_out`: true where the connection is held on it, null or false if not."""
+    return windows.annotate(dropped_out=Subquery(_newest_outside_the_band(settings)))
 
 
 def _newest_outside_the_band(settings: LadderSettings) -> QuerySet[QuotaReading, Any]:

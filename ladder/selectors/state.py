@@ -1,10 +1,12 @@
 """The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from django.db import connection as database
+from django.db.models import QuerySet
 
 from billing_catalog.mapping import read_catalog_rows, read_prices, read_thresholds, read_tier_rules
 from billing_catalog.models import FreeProvider, PriceSource, ProviderAlias
@@ -21,19 +23,24 @@ from ladder.mapping import (
 from ladder.models import Breaker, Cooldown, QuotaWindow
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
-from ladder.selectors.held import held_windows
+from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import read_budgets
 from ladder.selectors.settings import BudgetSettings
+from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.selectors.revision import current_token, read_snapshot, touched_since
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A snapshot, and the span in which the rows it was read from say the same: [loaded_at, reload_at)."""
+    """A snapshot, and the span in which the rows it was read from say the same: [loaded_at, reload_at).
+
+    `places` tells where each connection stands among the facts'.
+    """
 
     snapshot: Snapshot
     revision: int
     loaded_at: datetime
     reload_at: datetime
+    places: Mapping[tuple[str, str], int]
 
     def is_current(self, *, revision: int, now: datetime) -> bool:
         """Tell whether reading again would give the same."""
@@ -70,7 +77,7 @@ def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
         prepared = None if held is None else _renewed(held, revision=present, now=now)
         if prepared is None:
             facts = read_facts(revision=present, now=now)
-            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts))
+            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts), _places(facts))
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
@@ -87,13 +94,15 @@ def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None
     changed = read_accounts(settings=facts.settings, keys=keys)
     if len(changed) != len(keys):
         return None
-    anew = {(one.provider, one.connection_id): one for one in changed.values()}
-    listed = tuple(anew.pop((one.provider, one.connection_id), one) for one in facts.connections)
-    if anew:
-        return None
-    facts = msgspec.structs.replace(facts, revision=str(revision), connections=listed)
+    listed = list(facts.connections)
+    for one in changed.values():
+        place = held.places.get((one.provider, one.connection_id))
+        if place is None:
+            return None
+        listed[place] = one
+    facts = msgspec.structs.replace(facts, revision=str(revision), connections=tuple(listed))
     snapshot = held.snapshot.with_connections(facts=facts, changed=changed.values())
-    return Prepared(snapshot, revision, held.loaded_at, held.reload_at)
+    return msgspec.structs.replace(held, snapshot=snapshot, revision=revision)
 
 
 def get_present(*, now: datetime) -> tuple[Snapshot, Mapping[Rung, Budget], int]:
@@ -115,6 +124,10 @@ def forget_snapshot() -> None:
     """Drop the snapshot of this process."""
     global _prepared  # noqa: PLW0603 - see get_snapshot
     _prepared = None
+
+
+def _places(facts: Facts) -> dict[tuple[str, str], int]:
+    return {(one.provider, one.connection_id): place for place, one in enumerate(facts.connections)}
 
 
 def _reload_at(facts: Facts) -> datetime:
@@ -151,26 +164,53 @@ def read_facts(
 
 
 def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
-    """Read the live connections with windows, held state and cooldowns; four queries."""
+    """Read the live connections with windows, held state and cooldowns; three queries."""
     return tuple(read_accounts(settings=settings).values())
 
 
 def read_accounts(*, settings: LadderSettings, keys: Collection[int] | None = None) -> dict[int, Connection]:
-    """Read the live connections among these rows (None: all of them) by the keys of their rows; four queries."""
+    """Read the live connections among these rows (None: all of them) by the keys of their rows; three queries.
+
+    For a few, as a renewal reads them, the SQL is made once.
+    """
+    if keys is not None and len(keys) <= _FEW:
+        few = sorted(keys)
+        return _by_key(_CONNECTIONS.rows(few), _WINDOWS.rows(few, settings), _COOLDOWNS.rows(few))
     live = ConnectionRow.objects.live()
     live = live if keys is None else live.filter(pk__in=keys)
-    rows = list(live.order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS))
-    windows = QuotaWindow.objects.filter(connection__in=live.order_by().values("pk")).order_by("window")
-    found = list(windows.values_list(*WINDOW_FIELDS))
-    connections = to_connections(
-        connections=rows,
-        windows=found,
-        cooldowns=Cooldown.objects.filter(connection__in=live.order_by().values("pk"))
-        .order_by("id")
-        .values_list(*COOLDOWN_FIELDS),
-        held=held_windows(settings=settings, window_ids=None if keys is None else [row[0] for row in found]),
-    )
-    return dict(zip((row[0] for row in rows), connections, strict=True))
+    among = live.order_by().values("pk")
+    return _by_key(_connections_of(live), _windows_of(among, settings), _cooldowns_of(among))
+
+
+_FEW = 200
+
+
+def _connections_of(live: "QuerySet[ConnectionRow]") -> "QuerySet[ConnectionRow, Any]":
+    return live.order_by("provider", "connection_id").values_list(*CONNECTION_FIELDS)
+
+
+def _windows_of(keys: Any, settings: LadderSettings) -> "QuerySet[Any, Any]":
+    """Return the windows, and whether the connection dropped out on each (Q5)."""
+    windows = QuotaWindow.objects.filter(connection__in=keys).order_by("window")
+    return with_dropped_out(windows=windows, settings=settings).values_list(*WINDOW_FIELDS, "dropped_out")
+
+
+def _cooldowns_of(keys: Any) -> "QuerySet[Cooldown, Any]":
+    return Cooldown.objects.filter(connection__in=keys).order_by("id").values_list(*COOLDOWN_FIELDS)
+
+
+_CONNECTIONS = Compiled(lambda keys: _connections_of(ConnectionRow.objects.live().filter(pk__in=keys)))
+_WINDOWS = Compiled(_windows_of)
+_COOLDOWNS = Compiled(_cooldowns_of)
+
+
+def _by_key(
+    connections: Iterable[tuple[Any, ...]], windows: Iterable[tuple[Any, ...]], cooldowns: Iterable[tuple[Any, ...]]
+) -> dict[int, Connection]:
+    rows, read = list(connections), list(windows)
+    held = {row[0] for row in read if row[-1]}
+    found = to_connections(connections=rows, windows=[row[:-1] for row in read], cooldowns=cooldowns, held=held)
+    return dict(zip((row[0] for row in rows), found, strict=True))
 
 
 def read_breakers() -> dict[str, datetime]:

@@ -35,7 +35,8 @@ def create_key(
         made_by=actor.name,
         expires_at=expires_at,
     )
-    with deciding_write():
+    with deciding_write() as write:
+        write.touched = []  # what a pool holds does not depend on keys
         stamp(instance=key, actor=actor, reason=reason, now=now)
         key.save(force_insert=True)
     return key, secret
@@ -44,6 +45,7 @@ def create_key(
 def revoke_key(*, key: ApiKey, actor: Actor, reason: str, now: datetime) -> ApiKey:
     """Revoke a key from now on and return its row; one that is revoked already stays as it is."""
     with deciding_write() as write:
+        write.touched = []
         kept = ApiKey.objects.select_for_update().get(pk=key.pk)
         if kept.revoked_at is not None:
             write.changed = False
