@@ -43,14 +43,15 @@ MIDDLEWARE = [
     "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    # Those of `lean` are what they are named after, and let a router's calls pass by.
+    "omniroute_admin.common.lean.Policy",
+    "omniroute_admin.common.lean.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "omniroute_admin.common.lean.Authentication",
+    "omniroute_admin.common.lean.Messages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
+    "omniroute_admin.common.lean.Htmx",
     "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
