@@ -9,8 +9,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -18,13 +19,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+    from ladder.models import QuotaWindow
+
 MOMENT = datetime(2026, 8, 27, 8, 12, 40, tzinfo=UTC)
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+CONNECTION = "/connections/claude/claude-alt"
+PAGES = {
+    "ladder": "/",
+    "connections": "/connections",
+    "connection": CONNECTION,
+    "tuning": "/tuning",
+    "catalogue": "/catalogue",
+    "catalogue-prices": "/catalogue/prices",
+    "catalogue-files": "/catalogue/files",
+    "uncurated": "/catalogue/uncurated",
+    "spend": "/spend",
+    "timeline": "/timeline",
+    "audit": "/audit",
+    "keys": "/keys",
+    "admin": "/admin/ladder/connection/",
+}
+"""Every page, shown wide, light and dark; those that an operator opens on a phone are shown narrow too."""
+
+ON_A_PHONE = ("ladder", "connection", "tuning", "spend", "timeline")
 PICTURES = (
-    ("ladder-1440-light", "/", 1440, "light"),
-    ("ladder-1440-dark", "/", 1440, "dark"),
-    ("ladder-390-light", "/", 390, "light"),
-    ("ladder-390-dark", "/", 390, "dark"),
+    *((f"{name}-1440-{theme}", path, 1440, theme) for name, path in PAGES.items() for theme in ("light", "dark")),
+    *((f"{name}-390-{theme}", PAGES[name], 390, theme) for name in ON_A_PHONE for theme in ("light", "dark")),
     ("pool-1440-light", "/pools/auto/subscription", 1440, "light"),
 )
 NARROW_HEIGHT = 1600
@@ -102,6 +122,51 @@ def _fill() -> None:
     with deciding_write():
         make_fleet(now=clock.now())
     _spend(now=clock.now())
+    _lived(now=clock.now())
+
+
+def _lived(*, now: datetime) -> None:
+    """Let a day pass: the rung in use, readings of the windows, a changed setting, a worker that lives."""
+    from ladder.models import Connection, QuotaWindow
+    from ladder.services.settings import SettingsChanges, update_settings
+    from omniroute_admin.common.history import Actor
+    from omniroute_admin.services.heartbeats import record_beat
+    from tests.timeline_rows import add_flip, add_samples, add_turn, begin_timeline
+
+    hours = [now - timedelta(hours=number) for number in (24, 15, 11, 10, 4)]
+    served = ("subscription", "cheap", "keyless", "subscription")
+    for (start, end), rung in zip(pairwise(hours), served, strict=True):
+        add_samples(start=start, end=end, serving=rung)
+    add_samples(start=hours[-1], end=now, serving="subscription")
+    for at, ceases, begins in zip(hours[1:4], served, served[1:], strict=False):
+        add_turn(at, ceases=ceases, begins=begins)
+    alt = Connection.objects.get(connection_id="claude-alt")
+    for at, states, cause in (
+        (hours[1], ("usable", "exhausted"), "reading"),
+        (hours[3], ("exhausted", "usable"), "reading"),
+        (now - timedelta(minutes=5), ("usable", "cooldown"), "cooldown"),
+    ):
+        add_flip(at, rung="subscription", states=states, cause=cause, connection=alt, code=_CODES.get(states[1]))
+    begin_timeline(now)
+    for window in QuotaWindow.objects.filter(connection=alt):
+        _read_along(window, now=now)
+    changes = SettingsChanges(reentry_min_remaining_percent=Decimal(6))
+    actor, why = Actor(name="jonas"), "the team seat flutters around 5 %"
+    update_settings(changes=changes, actor=actor, reason=why, now=now - timedelta(hours=2))
+    record_beat(name="beat", now=now)
+
+
+_CODES = {"exhausted": "quota_exhausted", "cooldown": "cooldown"}
+
+
+def _read_along(window: "QuotaWindow", *, now: datetime) -> None:
+    """Store the readings of a window that was used up bit by bit."""
+    from tests.browser.fleet import add_reading
+
+    left = window.remaining_percent or Decimal(0)
+    for step in range(1, 12):
+        share = left + (100 - left) * step / 12
+        add_reading(window, left=f"{share:.2f}", observed_at=now - timedelta(minutes=18 * step))
 
 
 def _spend(*, now: datetime) -> None:
@@ -134,12 +199,28 @@ def _shoot(chromium: str, url: str) -> None:
             page.set_viewport_size({"width": width, "height": NARROW_HEIGHT if width < 840 else 900})
             page.emulate_media(color_scheme=theme)
             _take(page, url + path, name, whole=width >= 840)
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.emulate_media(color_scheme="light")
+        _try_out(page, url)
         browser.close()
+
+
+def _try_out(page: "Page", url: str) -> None:
+    """Show what a change of the settings would move, as it is typed."""
+    page.goto(f"{url}/tuning")
+    page.get_by_label("Exit cutoff").fill("40")
+    page.locator("#whatif table").first.wait_for()
+    page.screenshot(path=TARGET / "tuning-preview-1440-light.png", full_page=True)
+    print("docs/screenshots/tuning-preview-1440-light.png")
 
 
 def _take(page: "Page", address: str, name: str, *, whole: bool = True) -> None:
     page.goto(address)
-    page.screenshot(path=TARGET / f"{name}.png", full_page=whole)
+    page.wait_for_timeout(250)  # charts draw after the page has come
+    height = page.evaluate("document.documentElement.scrollHeight") if whole else NARROW_HEIGHT
+    size = page.viewport_size or {"width": 1440}
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(height, NARROW_HEIGHT)}
+    page.screenshot(path=TARGET / f"{name}.png", full_page=whole, clip=clip)
     print(f"docs/screenshots/{name}.png")
 
 
