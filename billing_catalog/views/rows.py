@@ -39,7 +39,7 @@ LONGEST_NAME = 100
 """Of a reviewer; an account may have a longer one."""
 
 
-@needs("catalog:read", to_change="catalog:write")
+@needs("catalog:write")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_row(request: HttpRequest, kind_key: str) -> HttpResponse:
@@ -66,7 +66,7 @@ def row_page(request: HttpRequest, kind_key: str, pk: int) -> HttpResponse:
     return _written(request, kind, row, RowForm(request.POST, kind=kind, row=row))
 
 
-@needs("catalog:read", to_change="catalog:write")
+@needs("catalog:write")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete_page(request: HttpRequest, kind_key: str, pk: int) -> HttpResponse:

@@ -64,6 +64,10 @@ class ByRights:
         self.require(request, self.reads, AUDIT_READ)
         return super().history_view(request, *args, **kwargs)  # type: ignore[misc]
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row; an address that names no field to look by means the key, as one without the name does."""
+        return super().get_object(request, object_id, from_field or None)  # type: ignore[misc]
+
     def require(self, request: HttpRequest, *rights: str) -> None:
         """Refuse by the name of the role that is needed; a form that is sent needs the right to write as well.
 

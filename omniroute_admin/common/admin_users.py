@@ -169,6 +169,11 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
         """Tell that no account is deleted: it is switched off."""
         return False
 
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Add an account; refused by the role's name, before Django's own check names none."""
+        self.require(request, USERS_WRITE)
+        return super().add_view(request, *args, **kwargs)
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Add or change an account, in one transaction that moves the revision."""
         return deciding(request, lambda: super(RoleUserAdmin, self).changeform_view(request, *args, **kwargs))

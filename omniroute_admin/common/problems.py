@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, RequestDataTooBig
 from django.core.exceptions import ValidationError as ModelError
-from django.db import IntegrityError, InterfaceError, OperationalError
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
@@ -87,8 +87,16 @@ def unavailable() -> StateUnavailable:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Tell whether an exception means that the database is out of reach or too busy to answer."""
-    return isinstance(error, OperationalError | InterfaceError)
+    """Tell whether an exception means that the database is out of reach, damaged or too busy to answer."""
+    return isinstance(error, OperationalError | InterfaceError) or _is_damage(error)
+
+
+def _is_damage(error: BaseException | None) -> bool:
+    """Tell whether SQLite found its file damaged: the one error for which its driver has no narrower class.
+
+    Django raises the same class by itself where a row to save is gone; no driver's error stands behind that one.
+    """
+    return type(error) is DatabaseError and error.__cause__ is not None
 
 
 def as_product_error(error: BaseException) -> ProductError | None:

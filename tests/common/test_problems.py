@@ -1,11 +1,13 @@
 """SPEC 4: errors are RFC 9457 problem documents; no traceback, no key, ever."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import IntegrityError, OperationalError
+from django.db import DatabaseError, IntegrityError, OperationalError
+from django.db.utils import ConnectionHandler
 from django.http import Http404, HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 from django.urls import path
@@ -115,6 +117,23 @@ def test_a_page_without_its_database_is_503_too(client: Any) -> None:
     response = client.get("/page/plain")
     assert (response.status_code, response["Content-Type"].split(";")[0]) == (503, "text/html")
     assert b"db.internal" not in response.content
+
+
+@pytest.mark.django_db
+def test_a_damaged_file_is_an_outage_as_well_and_a_row_that_is_gone_is_none(client: Any, tmp_path: Path) -> None:
+    """SPEC 6: what cannot be judged fails towards not spending; a router is told 503, not 500."""
+    file = tmp_path / "damaged.sqlite3"
+    file.write_bytes(b"SQLite format 3\0" + b"\xff" * 8192)
+    handler = ConnectionHandler({"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(file)}})
+    with pytest.raises(DatabaseError) as caught, handler["default"].cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master")
+    handler.close_all()
+    client.raise_request_exception = False
+    for error, status in ((caught.value, 503), (DatabaseError("Forced update did not affect any rows."), 500)):
+        for address in ("/api/v1/plain", "/api/v1/rest", "/page/plain"):
+            RAISED.append(error)
+            assert client.get(address).status_code == status, address
+            RAISED.clear()
 
 
 @pytest.mark.parametrize("debug", [False, True])
