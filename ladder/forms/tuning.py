@@ -39,6 +39,7 @@ _NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _LONGEST_NUMBER = 40
 _EMPTY_AMOUNT = "Write an amount, or choose No limit or Off: an empty amount is neither."
 _ZERO_AMOUNT = "An amount of 0 would close the rung: choose Off for that."
+_UNCHOSEN_AMOUNT = "An amount is written, but {kind} is chosen. Choose Amount, or empty it."
 _TIERS_OUT_OF_ORDER = "The threshold of cheap is not below that of free."
 
 
@@ -125,6 +126,11 @@ class SettingsForm(forms.Form):
     tier_free = _usd()
     tier_cheap = _usd()
 
+    def __init__(self, *args: Any, began: Texts | None = None, **options: Any) -> None:
+        """Take what was sent, and `began`: the settings that the page showed first, where that is known."""
+        super().__init__(*args, **options)
+        self._began = began or {}
+
     def clean(self) -> dict[str, Any]:
         """Join each budget's kind and amount, and check the thresholds against each other."""
         for rung in BUDGETS:
@@ -136,7 +142,11 @@ class SettingsForm(forms.Form):
 
     def _join_amount(self, rung: str) -> None:
         kind, name = self.cleaned_data.get(f"{rung}_kind"), f"{rung}_amount"
-        if kind in {OFF, NO_LIMIT}:
+        if kind in {OFF, NO_LIMIT} and kind == self._began.get(name) and self[name].value():
+            # The amount was written and its kind left as it was: read as not meant, a limit would be missing unnoticed.
+            self.errors.pop(name, None)
+            self.add_error(name, _UNCHOSEN_AMOUNT.format(kind=dict(_KINDS)[kind]))
+        elif kind in {OFF, NO_LIMIT}:
             # What stands in the field of another kind is not meant, so it cannot be wrong either.
             self.errors.pop(name, None)
             self.cleaned_data[name] = kind

@@ -45,7 +45,7 @@ def settings_trial(data: QueryDict) -> SettingsTrial:
     present = texts_of(stored)
     seen = read_seen(data.get("seen", ""))
     began = seen if seen is not None and seen.keys() == present.keys() else present
-    form = SettingsForm(with_theirs(data, began))
+    form = SettingsForm(with_theirs(data, began), began=began)
     form.is_valid()
     sent = form.texts()
     wanted = settings_with(stored=stored, changes=find_changes(began=began, sent=sent))

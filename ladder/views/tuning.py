@@ -151,7 +151,7 @@ def _save(request: HttpRequest, *, now: datetime) -> HttpResponse:
     if began is None or began.keys() != LABELS.keys():
         return _not_whole(request, now=now)
     sent = with_theirs(request.POST, began)
-    form = TuningForm(sent)
+    form = TuningForm(sent, began=began)
     if not form.is_valid():
         return show_settings(request, now=now, form=form, began=began, status=400)
     actor = Actor(name=request.user.get_username(), user_id=request.user.pk)
@@ -214,7 +214,7 @@ def preview_of(tried: SettingsTrial, *, now: datetime) -> dict[str, Any]:
 def show_preview(request: HttpRequest, *, now: datetime) -> HttpResponse:
     """Show the page as its form was sent, with what it would move: for a browser without script."""
     tried = settings_trial(request.POST)
-    form = TuningForm(with_theirs(request.POST, tried.began))
+    form = TuningForm(with_theirs(request.POST, tried.began), began=tried.began)
     form.is_valid()
     form.errors.pop("reason", None)
     _, view = try_out(trial=tried.trial, now=now)

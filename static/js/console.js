@@ -198,6 +198,11 @@
     else poll();
   });
 
+  // The network is back: nothing is gained by waiting for the next try.
+  window.addEventListener("online", () => {
+    if (failures && !document.hidden) poll();
+  });
+
   // A page that was left alone polls at once when somebody comes back to it.
   function touched() {
     const wasIdle = Date.now() - touchedAt >= IDLE_AFTER;

@@ -43,6 +43,23 @@ def test_a_cutoff_is_tuned_previewed_and_saved_and_the_ladder_changes_by_itself(
     assert ladder.evaluate("window.untouched") is True
 
 
+def test_who_writes_an_amount_has_chosen_it_and_who_chooses_another_kind_has_not(
+    signed_in: Page, live_server: Any, fleet: None
+) -> None:
+    """M1: a limit that was written is never lost for want of a click beside it."""
+    RungBudget.objects.filter(rung="premium").update(amount_usd=None)
+    signed_in.goto(live_server.url + "/tuning")
+    amount, kinds = signed_in.locator("#premium_amount"), signed_in.locator("[name=premium_kind]")
+    expect(kinds.nth(1)).to_be_checked()
+    amount.click()
+    amount.press_sequentially("7")
+    expect(kinds.nth(0)).to_be_checked()
+    expect(signed_in.locator("#save-words")).to_have_text("Save 1 change")
+    kinds.nth(1).check()
+    expect(amount).to_have_value("")
+    expect(signed_in.locator("#save-words")).to_have_text("Save changes")
+
+
 def test_the_preview_follows_what_is_typed_and_keeps_the_focus(signed_in: Page, live_server: Any, fleet: None) -> None:
     signed_in.goto(live_server.url + "/tuning")
     field = signed_in.get_by_label("Re-entry floor")

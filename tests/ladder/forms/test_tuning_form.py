@@ -115,6 +115,25 @@ def test_no_limit_and_off_leave_the_amount_beside_them_unread(kind, typed):
     assert form.texts()["cheap_amount"] == kind
 
 
+@pytest.mark.parametrize(("kind", "words"), [("none", "No limit"), ("off", "Off")])
+@pytest.mark.parametrize("typed", ["7", "what,ever"])
+def test_an_amount_written_beside_a_kind_that_was_left_as_it_was_is_told_not_dropped(kind, words, typed):
+    """M1: no limit and a limit are different, and a limit that was written must not be lost unnoticed."""
+    began = {**STORED, "cheap_amount": kind}
+    form = SettingsForm({**inputs_of(began), "cheap_amount": typed}, began=began)
+    form.is_valid()
+    assert f"but {words} is chosen" in form.problems()["cheap_amount"]
+    assert form.texts() == {name: text for name, text in STORED.items() if name != "cheap_amount"}
+
+
+@pytest.mark.parametrize(("before", "kind"), [("none", "off"), ("off", "none"), ("5", "none")])
+def test_an_amount_beside_a_kind_that_was_chosen_anew_is_not_meant(before, kind):
+    began = {**STORED, "cheap_amount": before}
+    form = SettingsForm({**inputs_of(began), "cheap_kind": kind, "cheap_amount": "7"}, began=began)
+    form.is_valid()
+    assert form.texts()["cheap_amount"] == kind
+
+
 @pytest.mark.parametrize("kind", ["", "unlimited"])
 def test_a_budget_of_no_kind_is_told_beside_its_amount(kind):
     assert "cheap_amount" in filled(cheap_kind=kind).problems()
