@@ -36,7 +36,7 @@ PLACES = [(provider, model) for provider in PROVIDERS for model in MODELS]
 
 
 def examples(*, otherwise: int) -> int:
-    """Return how many examples a property gets: PROPERTY_EXAMPLES, so that the slow ones can be looked at longer too."""
+    """Return how many examples a property gets: PROPERTY_EXAMPLES, so that a slow one can be looked at longer too."""
     return int(os.environ.get("PROPERTY_EXAMPLES", otherwise))
 
 
