@@ -20,6 +20,7 @@ from ladder.services.usage_items import LONGEST_ID, MOST_USD
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import check_meta, decimal_meta, decode, read_body
+from omniroute_admin.common.listing import check_parameters
 
 _LONGEST_HOLD = 3600
 
@@ -104,6 +105,7 @@ class HoldsView(APIView):
 
         Asked again with the same content it is the same hold as long as it acts; afterwards it is refused.
         """
+        check_parameters(request.query_params)
         body = decode(body=read_body(request._request), decoder=_HOLD)
         asked = HoldRequest(**msgspec.structs.asdict(body))
         granted = grant_hold(request=asked, actor=caller(request).actor, now=clock.now())
@@ -118,6 +120,7 @@ class HoldView(APIView):
     @extend_schema(operation_id="holds_release", responses={204: None})
     def delete(self, request: Request, hold_id: str) -> Response:
         """Give back what a hold reserves; done already is done."""
+        check_parameters(request.query_params, ("reason",))
         release_hold(hold_id=hold_id, now=clock.now())
         return Response(status=204)
 

@@ -20,6 +20,7 @@ from ladder.services.refusals import record_rate_limits
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import MAX_ITEMS, read_body
+from omniroute_admin.common.listing import check_parameters
 
 T = TypeVar("T", bound=msgspec.Struct)
 _CAUSES = [word for word in words(CooldownCause) if word != CooldownCause.OPERATOR.value]
@@ -119,5 +120,6 @@ class BreakersView(APIView):
 
 
 def _read(request: Request, decoder: EventsDecoder[T]) -> list[T | UnreadableItem]:
+    check_parameters(request.query_params)
     items = decoder.decode(read_body(request._request))
     return [UnreadableItem(detail=item) if isinstance(item, str) else item for item in items]

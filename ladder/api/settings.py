@@ -218,6 +218,7 @@ class BudgetResetView(APIView):
     @extend_schema(operation_id="budget_reset", request=ResetDocument, responses=RungBudgetDocument)
     def post(self, request: Request, rung: str) -> HttpResponse:
         """Count a rung's spend from now on; every row of the ledger stays, and no later window moves."""
+        check_parameters(request.query_params)
         body = decode(body=read_body(request._request) or b"{}", decoder=_RESET)
         now = clock.now()
         budget = reset_budget(rung=rung, actor=caller(request).actor, reason=body.reason.strip(), now=now)

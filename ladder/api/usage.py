@@ -15,6 +15,7 @@ from ladder.services.usage_items import LONGEST_ID, UnreadableItem, UsageItem
 from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import MAX_ITEMS, read_body
+from omniroute_admin.common.listing import check_parameters
 
 _EVENTS = EventsDecoder(UsageItem)
 
@@ -58,6 +59,7 @@ class UsageView(APIView):
     @extend_schema(operation_id="telemetry_usage", request=UsageDocument, responses={200: TelemetryDocument})
     def post(self, request: Request) -> HttpResponse:
         """Book usage; what is answered as accepted is committed."""
+        check_parameters(request.query_params)
         items = [
             UnreadableItem(item) if isinstance(item, str) else item
             for item in _EVENTS.decode(read_body(request._request))

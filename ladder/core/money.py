@@ -33,6 +33,9 @@ def budget_window(
 ) -> BudgetWindow:
     """Return the window that an instant falls into (M3): whole local days, of 23 or 25 hours too."""
     today = at.astimezone(zone).date()
+    # A clock that is set back over midnight shows the old date a second time: that day is over all the same.
+    if at >= _midnight(today + timedelta(days=1), zone):
+        today += timedelta(days=1)
     first, following = _days(period=period, week_starts_on=week_starts_on, today=today)
     start, end = _midnight(first, zone), _midnight(following, zone)
     counted_from = start if reset_at is None else max(start, reset_at)

@@ -70,7 +70,7 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
         if self.status_code is not None:
             words.append(f"status {self.status_code}")
         if self.retry_after is not None:
-            words.append(f"retry after {self.retry_after.total_seconds():g} s")
+            words.append(f"retry after {_plain(self.retry_after)} s")
         if self.failure_count is not None:
             words.append(f"failure {self.failure_count}")
         if self.window is not None:
@@ -127,6 +127,11 @@ def _seconds(number: Decimal) -> timedelta:
     if number < 0:
         raise RefusedReadingError("invalid_retry_after", "retry_after: less than no time")
     return timedelta(microseconds=int(min(number, _MOST_SECONDS) * 1_000_000))
+
+
+def _plain(length: timedelta) -> str:
+    """Return a length in seconds, whole where it is: 30 days are 2592000, never 2.592e+06."""
+    return f"{length.total_seconds():.6f}".rstrip("0").rstrip(".")
 
 
 def _reset_at(raw: msgspec.Raw) -> datetime | None:

@@ -104,6 +104,26 @@ def test_a_body_that_is_none_is_refused_whole(router, body, status):
     assert not UsageEvent.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("post", USAGE, {"events": []}),
+        ("post", "/api/v1/telemetry/rate-limits", {"events": []}),
+        ("post", "/api/v1/telemetry/breakers", {"events": []}),
+        ("post", HOLDS, hold()),
+        ("delete", f"{HOLDS}/h0", None),
+        ("post", "/api/v1/settings/budgets/cheap/reset", {}),
+    ],
+)
+def test_a_parameter_that_is_none_is_refused_and_nothing_done_spec_4(router, method, path, body):
+    router.post(HOLDS, hold(hold_id="h0"))
+    response = router.send(method, f"{path}?resaon=typed", body)
+    assert response.status_code == 400
+    assert [error["code"] for error in response.json()["errors"]] == ["unknown_parameter"]
+    assert [row.hold_id for row in SpendHold.objects.filter(released_at=None)] == ["h0"]
+    assert RungBudget.objects.get(rung="cheap").counted_from is None
+
+
 def test_an_empty_body_is_no_fault(router):
     assert told(router) == {"accepted": 0, "duplicates": 0, "superseded": 0, "rejected": []}
 

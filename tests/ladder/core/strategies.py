@@ -34,9 +34,15 @@ MODELS = ("opus-4", "sonnet-4", "big-one")
 IDS = ("c0", "c1", "c2", "c3", "c4")
 PLACES = [(provider, model) for provider in PROVIDERS for model in MODELS]
 
+
+def examples(*, otherwise: int) -> int:
+    """Return how many examples a property gets: PROPERTY_EXAMPLES, so that a slow one can be looked at longer too."""
+    return int(os.environ.get("PROPERTY_EXAMPLES", otherwise))
+
+
 # No deadline: how long an example takes says nothing on a busy machine. No database: a run leaves nothing behind.
 PROPERTY = settings(
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "100")),
+    max_examples=examples(otherwise=100),
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

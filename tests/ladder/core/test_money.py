@@ -228,6 +228,19 @@ def test_m3_a_leap_year_has_a_29th_of_february_of_its_own():
     assert hours(MONTHLY, "2026-02-10T00:00:00Z") == 28 * 24
 
 
+@pytest.mark.parametrize(
+    ("at", "zone", "start", "end"),
+    [
+        ("2010-11-07T02:29:59Z", "America/St_Johns", "2010-11-06T02:30:00Z", "2010-11-07T02:30:00Z"),
+        ("2010-11-07T02:45:00Z", "America/St_Johns", "2010-11-07T02:30:00Z", "2010-11-08T03:30:00Z"),
+        ("2010-03-04T15:30:00Z", "Antarctica/Casey", "2010-03-04T13:00:00Z", "2010-03-05T16:00:00Z"),
+    ],
+)
+def test_m3_a_day_is_over_though_a_clock_set_back_over_midnight_shows_its_date_again(at, zone, start, end):
+    window = span(DAILY, at, zone)
+    assert (window.start, window.end) == (datetime.fromisoformat(start), datetime.fromisoformat(end))
+
+
 @PROPERTY
 @given(
     at=st.integers(0, 17 * 366 * 86400).map(lambda seconds: START + timedelta(seconds=seconds)),

@@ -21,7 +21,7 @@ from ladder.services.budgets import reset_budget
 from ladder.services.connections import delete_connection
 from tests.factories import BillingEntryFactory, ConnectionFactory, SpendHoldFactory, UsageEventFactory
 from tests.factories_ladder import NOW, OPERATOR
-from tests.ladder.core.strategies import PROPERTY
+from tests.ladder.core.strategies import PROPERTY, examples
 from tests.ladder.services.booking import HOUR, SECOND, correct, event, make_ladder, record, usd
 
 pytestmark = pytest.mark.django_db
@@ -314,7 +314,11 @@ def named(row, by):
     return tuple(values[one] if one in by else None for one in SpendBy)
 
 
-@settings(PROPERTY, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40)
+@settings(
+    PROPERTY,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=examples(otherwise=40),
+)
 @given(
     events=st.lists(happened, min_size=1, max_size=6),
     fixes=st.lists(fixed, max_size=6),

@@ -14,7 +14,7 @@ from ladder.selectors.ledger import read_spend
 from ladder.selectors.ledger_faults import check_ledger
 from ladder.selectors.state import forget_snapshot
 from tests.factories_ladder import NOW
-from tests.ladder.core.strategies import PROPERTY
+from tests.ladder.core.strategies import PROPERTY, examples
 from tests.ladder.services.booking import event, make_ladder, record
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,11 @@ def ladder(db):
     make_ladder()
 
 
-@settings(PROPERTY, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
+@settings(
+    PROPERTY,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=examples(otherwise=60),
+)
 @given(story=st.tuples(originals, corrections), data=st.data())
 def test_totals_are_the_sum_of_what_happened_after_any_history(story, data):
     with transaction.atomic():

@@ -125,3 +125,18 @@ def test_a_report_in_words_tells_all_that_set_the_cooldown_c2():
         "reset 2026-08-22 13:00:00 UTC"
     )
     assert one.cause is CooldownCause.QUOTA
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (0, "0 s"),
+        (90, "90 s"),
+        (1.5, "1.5 s"),
+        (1_000_000, "1000000 s"),
+        (86400.25, "86400.25 s"),
+        (10**9, "2592000 s"),
+    ],
+)
+def test_a_retry_after_is_told_as_it_was_asked_and_never_rounded_c2(sent, words):
+    assert understood(retry_after=sent).origin.endswith(f"retry after {words}")

@@ -38,7 +38,7 @@ from ladder.services.windows import mark_exhausted, update_window
 from omniroute_admin.common.errors import ProductError
 from tests.factories import BillingEntryFactory
 from tests.factories_ladder import NOW, OPERATOR, REPORTER
-from tests.ladder.core.strategies import PROPERTY
+from tests.ladder.core.strategies import PROPERTY, examples
 from tests.ladder.services.booking import event, make_ladder, record
 
 pytestmark = pytest.mark.django_db
@@ -295,7 +295,11 @@ def play(story, *, before, after, until):
             transaction.set_rollback(True)
 
 
-@settings(PROPERTY, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15)
+@settings(
+    PROPERTY,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=examples(otherwise=15),
+)
 @given(story=stories, until=st.sampled_from(GAPS))
 def test_one_late_look_tells_what_a_look_after_every_write_tells_and_that_is_what_each_changed(story, until):
     watcher = Watcher()
