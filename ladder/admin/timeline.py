@@ -14,7 +14,6 @@ class RungFlipAdmin(OnlyRead):
     """Flips: what changed on the ladder, when and why."""
 
     reads = "pools:read"
-    date_hierarchy = "at"
     list_display = ["at", "what", "rung", "from_in_words", "to_in_words", "code", "cause", "revision"]
     list_filter = ["kind", "cause", "rung", "to_state", "at", "connection__provider"]
     list_select_related = ["connection"]
@@ -41,7 +40,6 @@ class RungSampleAdmin(OnlyRead):
     """Samples: how each rung stood, minute by minute."""
 
     reads = "pools:read"
-    date_hierarchy = "at"
     list_display = ["at", "rung", "is_serving", "usable", "total", "left_in_words"]
     list_filter = ["rung", "is_serving", "at"]
 

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 
 from ladder.core.ledger import Spend
+from ladder.core.money import BudgetWindow
 from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
 from ladder.models import RungBudget, SpendHold, UsageEvent
@@ -19,7 +20,7 @@ MOST_WINDOWS = 40
 def read_budgets(
     *, now: datetime, rungs: Collection[Rung] = PAID_RUNGS, instead: Mapping[Rung, BudgetSettings] | None = None
 ) -> dict[Rung, Budget]:
-    """Read the budgets of paid rungs in their present windows, with spend and active holds; four queries for both.
+    """Read the budgets of paid rungs in their present windows, with spend and active holds; three queries for both.
 
     A budget in `instead` is read as if it were set so: another window has the usage that happened in it (M4).
     """
@@ -31,16 +32,31 @@ def read_budgets(
 def budgets_of(
     *, rows: Iterable[RungBudget], now: datetime, instead: Mapping[Rung, BudgetSettings] | None = None
 ) -> dict[Rung, Budget]:
-    """Return the budgets of these rows as `read_budgets` does; one query for the holds, and one a row for the spend."""
-    budgets = {}
+    """Return the budgets of these rows as `read_budgets` does; one query for the holds, and one for the spend."""
     found = {rung_named(row.rung): row for row in rows}
+    wanted = {rung: _as_set(row, instead[rung]) if instead and rung in instead else row for rung, row in found.items()}
+    windows = {rung: window_at(row, at=now) for rung, row in wanted.items()}
     holds = read_active_holds(now=now, rungs=found)
-    for rung, row in found.items():
-        wanted = _as_set(row, instead[rung]) if instead and rung in instead else row
-        window = window_at(wanted, at=now)
-        spend = read_spend(rung=rung, start=window.counted_from, end=window.end)
-        budgets[rung] = to_budget(wanted, window=window, spend=spend, holds=holds.get(rung, ()))
-    return budgets
+    spends = _read_spends(windows)
+    return {
+        rung: to_budget(row, window=windows[rung], spend=spends[rung], holds=holds.get(rung, ()))
+        for rung, row in wanted.items()
+    }
+
+
+def _read_spends(windows: Mapping[Rung, BudgetWindow]) -> dict[Rung, Spend]:
+    """Sum as `read_spend` does what drew on each rung's budget in its window; one query, each part from the index."""
+    parts = [
+        _drawn(rung=rung, start=window.counted_from, end=window.end)
+        .values("rung")
+        .annotate(**_SPENT)
+        .values_list("rung", *_SPENT)
+        for rung, window in windows.items()
+    ]
+    return dict.fromkeys(windows, Spend(Decimal(0), 0, 0)) | {
+        rung_named(word): Spend(usd or Decimal(0), rows, estimated or 0)
+        for word, usd, rows, estimated in (parts[0].union(*parts[1:], all=True) if parts else ())
+    }
 
 
 def read_budget_windows(*, row: RungBudget, start: datetime, now: datetime) -> tuple[Budget, ...]:
@@ -73,11 +89,17 @@ def _as_set(row: RungBudget, wanted: BudgetSettings) -> RungBudget:
 
 def read_spend(*, rung: Rung, start: datetime, end: datetime) -> Spend:
     """Sum what drew on a rung's budget in [start, end), by when it happened (M4); one query that an index answers."""
-    rows = UsageEvent.objects.filter(
+    found = _drawn(rung=rung, start=start, end=end).aggregate(**_SPENT)
+    return Spend(found["usd"] or Decimal(0), found["rows"], found["estimated"] or 0)
+
+
+_SPENT = {"usd": Sum("booked_usd"), "rows": Count("*"), "estimated": Sum("estimated_change")}
+
+
+def _drawn(*, rung: Rung, start: datetime, end: datetime) -> QuerySet[UsageEvent, UsageEvent]:
+    return UsageEvent.objects.filter(
         money_kind=MoneyKind.BUDGET.value, rung=rung.word, booked_at__gte=start, booked_at__lt=end
     ).order_by()
-    found = rows.aggregate(usd=Sum("booked_usd"), rows=Count("*"), estimated=Sum("estimated_change"))
-    return Spend(found["usd"] or Decimal(0), found["rows"], found["estimated"] or 0)
 
 
 def read_active_holds(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, tuple[Hold, ...]]:

@@ -53,16 +53,19 @@ class _Span(msgspec.Struct, frozen=True):
     end: datetime
 
 
-def read_present_spend(*, now: datetime, among: SpendFilter = EVERYTHING) -> dict[Rung, WindowSpend]:
+def read_present_spend(
+    *, now: datetime, among: SpendFilter = EVERYTHING, rows: Iterable[RungBudget] | None = None
+) -> dict[Rung, WindowSpend]:
     """Sum the present window of each rung, from where it is counted (M9): what is enforced; three queries.
 
-    `spent_usd` and `held_usd` of a paid rung are those of its budget (M2) where nothing is filtered.
+    `rows` are those of all budgets, where the caller has read them in the same view: then two queries. `spent_usd` and
+    `held_usd` of a paid rung are those of its budget (M2) where nothing is filtered.
     """
-    rows = _read_rows(among)
-    windows = [(rung, window_at(row, at=now)) for rung, row in rows.items()]
+    of_rung = _read_rows(among) if rows is None else _by_rung(rows, among)
+    windows = [(rung, window_at(row, at=now)) for rung, row in of_rung.items()]
     spans = [_Span(rung, window.counted_from, window.end) for rung, window in windows]
     spent = _spent(windows, spans, among, now)
-    return {one.rung: msgspec.structs.replace(one, terms=terms_of(rows[one.rung])) for one in spent}
+    return {one.rung: msgspec.structs.replace(one, terms=terms_of(of_rung[one.rung])) for one in spent}
 
 
 def read_budget_rows() -> dict[Rung, RungBudget]:
@@ -108,7 +111,11 @@ def read_window_spend(
 
 
 def _read_rows(among: SpendFilter) -> dict[Rung, RungBudget]:
-    stored = {row.rung: row for row in RungBudget.objects.all()}
+    return _by_rung(RungBudget.objects.all(), among)
+
+
+def _by_rung(rows: Iterable[RungBudget], among: SpendFilter) -> dict[Rung, RungBudget]:
+    stored = {row.rung: row for row in rows}
     rungs = Rung if among.rungs is None else [rung for rung in Rung if rung in among.rungs]
     return {rung: stored.get(rung.word) or RungBudget(rung=rung.word) for rung in rungs}
 

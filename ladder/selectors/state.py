@@ -1,8 +1,8 @@
 """The state a decision stands on, read in one consistent view, and the snapshot prepared from it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from django.db import connection as database
@@ -12,7 +12,7 @@ from billing_catalog.mapping import read_catalog_rows, read_prices, read_thresho
 from billing_catalog.models import FreeProvider, PriceSource, ProviderAlias
 from ladder.core.instants import NEVER
 from ladder.core.snapshot import Snapshot
-from ladder.core.values import Budget, Connection, Facts, LadderSettings, Rung
+from ladder.core.values import PAID_RUNGS, Budget, Connection, Facts, LadderSettings, Rung
 from ladder.mapping import (
     CONNECTION_FIELDS,
     COOLDOWN_FIELDS,
@@ -20,14 +20,16 @@ from ladder.mapping import (
     to_connections,
     to_settings,
 )
-from ladder.models import Breaker, Cooldown, QuotaWindow
+from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import with_dropped_out
-from ladder.selectors.ledger import read_budgets
+from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
 from omniroute_admin.common.selectors.compiled import Compiled
-from omniroute_admin.common.selectors.revision import current_token, read_snapshot, touched_since
+from omniroute_admin.common.selectors.revision import read_present, read_snapshot, touched_since
+
+Read = TypeVar("Read")
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -110,14 +112,22 @@ def get_present(*, now: datetime) -> tuple[Snapshot, Mapping[Rung, Budget], int]
 
     Spend that crosses no line moves no revision, so that the budgets of a snapshot may tell less than was spent since.
     """
+    snapshot, budgets, shown, _ = get_present_with(now=now, also=lambda rows: None)
+    return snapshot, budgets, shown
+
+
+def get_present_with(
+    *, now: datetime, also: Callable[[Sequence[RungBudget]], Read]
+) -> tuple[Snapshot, Mapping[Rung, Budget], int, Read]:
+    """Return what `get_present` does and what `also` reads in the same view, given the rows of the budgets."""
     for _ in range(_TRIES):
-        snapshot = get_snapshot(now=now)
-        with read_snapshot() as revision:
-            _, shown = current_token()
-            budgets = read_budgets(now=now)
+        with read_present() as (revision, shown):
+            rows = list(RungBudget.objects.filter(rung__in=[rung.word for rung in PAID_RUNGS]))
+            budgets, read = budgets_of(rows=rows, now=now), also(rows)
+        snapshot = get_snapshot(now=now, revision=revision)
         if str(revision) == snapshot.facts.revision:
             break
-    return snapshot, budgets, shown
+    return snapshot, budgets, shown, read
 
 
 def forget_snapshot() -> None:

@@ -18,6 +18,7 @@ from ladder.forms.connections import ActFacts, ConnectionAct
 from ladder.models import Connection
 from ladder.selectors.connection_page import connections_named, cooldowns_of
 from ladder.selectors.form_values import LastChange, windows_of
+from ladder.selectors.spend import SpendFilter
 from ladder.services.connection_acts import ActOutcome
 from ladder.services.connections import resolve_provider
 from ladder.views.connection_acts import ACTS, Act, Run
@@ -103,7 +104,10 @@ def _elsewhere(provider: str, connection_id: str, rows: list[Connection]) -> Htt
 
 
 def _subject(rows: list[Connection], asked: ConnectionAsked) -> Subject | None:
-    return subject_of(rows=rows, seen=see_bare(now=clock.now()), asked=asked) if rows else None
+    if not rows:
+        return None
+    named = SpendFilter(providers=[rows[0].provider], connection_ids=[rows[0].connection_id])
+    return subject_of(rows=rows, seen=see_bare(now=clock.now(), spent_by=named), asked=asked)
 
 
 def _page(request: HttpRequest, subject: Subject, sent: Sent | None = None, *, status: int = 200) -> HttpResponse:

@@ -10,15 +10,13 @@ from ladder.core.spend import SpendTotals
 from ladder.core.values import PAID_RUNGS, Rung
 from ladder.models import Connection
 from ladder.selectors.connection_page import read_flips
-from ladder.selectors.spend import SpendFilter
-from ladder.selectors.spend_windows import WindowSpend, read_present_spend
+from ladder.selectors.spend_windows import WindowSpend
 from ladder.views.connection_query import ConnectionAsked
 from ladder.views.presenting.trail import trail_lines
 from ladder.views.seen import Seen
 from omniroute_admin.common.core.screen import Glance
 from omniroute_admin.common.core.words import money_text
 from omniroute_admin.common.selectors.history import Asked, find_entries
-from omniroute_admin.common.selectors.revision import read_snapshot
 
 LINES_A_PAGE = 20
 LAST_PAGE = 50
@@ -76,10 +74,7 @@ def _audit_address(row: Connection) -> str:
 
 
 def _spend(row: Connection, seen: Seen) -> dict[str, Any]:
-    among = SpendFilter(providers=[row.provider], connection_ids=[row.connection_id])
-    with read_snapshot():
-        spent = read_present_spend(now=seen.glance.now, among=among)
-    lines = [_line(one, seen) for one in spent.values() if one.totals != SpendTotals()]
+    lines = [_line(one, seen) for one in seen.spent.values() if one.totals != SpendTotals()]
     return {"spend": lines, "spend_url": _spend_address(row)}
 
 

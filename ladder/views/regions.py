@@ -21,7 +21,7 @@ from ladder.views.seen import Seen
 from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.core.words import clock_text, percent_text
 
-PICKER_SIZE = 25
+PICKER_SIZE = 12
 """So many lines of a pool stand on the ladder page; the pool's own page pages through all of them."""
 
 LADDER_REGIONS = ("notes", "now", "rungs", "chips", "conns", "pools", "pool", "foot")
@@ -91,7 +91,11 @@ def _of_regions(seen: Seen, asked: Asked, names: frozenset[str]) -> dict[str, An
     is_ladder = "conns" in names
     context = _of_the_ladder(seen, asked) if is_ladder else {}
     if "pool" in names:
-        pages = PoolPages(size=PICKER_SIZE) if is_ladder else PoolPages(page=asked.page, left_page=asked.left_page)
+        pages = (
+            PoolPages(size=PICKER_SIZE, is_brief=True)
+            if is_ladder
+            else PoolPages(page=asked.page, left_page=asked.left_page)
+        )
         context |= _of_the_pool(seen, asked, pages) | {"is_alone": not is_ladder}
     return context
 

@@ -1,6 +1,6 @@
 """The ladder at one instant, as every page of it is drawn from: one reading of the clock, one snapshot (SPEC 3)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -13,8 +13,11 @@ from ladder.core.occupancy import Occupancy, build_occupancy, with_budgets
 from ladder.core.pool import build_pool
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Budget, Pool, Rung
+from ladder.models import RungBudget
 from ladder.selectors.screen import ActingCooldown, read_acting_cooldowns, read_labels
-from ladder.selectors.state import get_present
+from ladder.selectors.spend import SpendFilter
+from ladder.selectors.spend_windows import WindowSpend, read_present_spend
+from ladder.selectors.state import get_present_with
 from ladder.views.filters import Asked
 from ladder.views.picture import Picture, micros
 from ladder.views.presenting.names import own_labels
@@ -34,6 +37,7 @@ class Seen(msgspec.Struct, frozen=True):
     cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]]
     labels: dict[tuple[str, str], str]
     work: PeriodicWork
+    spent: Mapping[Rung, WindowSpend]
 
     @property
     def picture(self) -> Picture:
@@ -95,9 +99,13 @@ def _occupancy(*, snapshot: Snapshot, now: datetime) -> Occupancy:
     return kept.occupancy
 
 
-def see_bare(*, now: datetime) -> Seen:
-    """Return the ladder at `now` without what only its own page tells: cooldowns, labels, whether a worker lives."""
-    return _seen(now=now, cooldowns={}, labels={}, work=PeriodicWork(None, PeriodicState.RUNNING, None))
+def see_bare(*, now: datetime, spent_by: SpendFilter | None = None) -> Seen:
+    """Return the ladder at `now` without what only its own page tells: cooldowns, labels, whether a worker lives.
+
+    `spent` is what is named by `spent_by`, read in the same view; nothing where that is None.
+    """
+    work = PeriodicWork(None, PeriodicState.RUNNING, None)
+    return _seen(now=now, cooldowns={}, labels={}, work=work, spent_by=spent_by)
 
 
 def see(*, now: datetime) -> Seen:
@@ -116,8 +124,12 @@ def _seen(
     cooldowns: dict[tuple[str, str], tuple[ActingCooldown, ...]],
     labels: dict[tuple[str, str], str],
     work: PeriodicWork,
+    spent_by: SpendFilter | None = None,
 ) -> Seen:
-    snapshot, budgets, shown = get_present(now=now)
+    def also(rows: Sequence[RungBudget]) -> Mapping[Rung, WindowSpend]:
+        return {} if spent_by is None else read_present_spend(now=now, among=spent_by, rows=rows)
+
+    snapshot, budgets, shown, spent = get_present_with(now=now, also=also)
     drawn = _occupancy(snapshot=snapshot, now=now)
     return Seen(
         snapshot=snapshot,
@@ -128,4 +140,5 @@ def _seen(
         cooldowns=cooldowns,
         labels=labels,
         work=work,
+        spent=spent,
     )

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -11,10 +12,10 @@ from django.views.decorators.http import require_safe
 from ladder.core.marks import gather
 from ladder.core.values import Rung
 from ladder.selectors.timeline_chart import is_timeline_begun, read_happened, read_stretches
-from ladder.selectors.timeline_events import events_between, list_events
+from ladder.selectors.timeline_events import TimelineEvent, count_places, list_events
 from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.steps import SLOTS, Steps, chart_data, lane_choices, still_of
-from ladder.views.presenting.timeline import event_row, mark_rows, served, stretch_rows
+from ladder.views.presenting.timeline import EventRow, event_row, mark_rows, served, stretch_rows
 from ladder.views.presenting.timeline_words import CAUSE_WORDS
 from ladder.views.seen import display_zone
 from ladder.views.timeline_query import RANGES, Asked, asked_of, earlier, later, query_of, span_of
@@ -65,6 +66,7 @@ def _frame(asked: Asked, glance: Glance, start: datetime, end: datetime) -> dict
         "later_query": query_of(asked, day=after, page=1) if asked.day else None,
         "is_latest": asked.day is None,
         "clear_query": query_of(Asked(range=asked.range, day=asked.day)),
+        "fold_query": query_of(asked, events=msgspec.structs.replace(asked.events, at=None), page=1),
         "causes": CAUSE_WORDS.items(),
         "rungs": [rung.word for rung in Rung],
     }
@@ -90,14 +92,22 @@ def _chart(glance: Glance, start: datetime, until: datetime, end: datetime) -> d
 
 
 def _events(asked: Asked, glance: Glance, start: datetime, end: datetime, *, may_audit: bool) -> dict[str, Any]:
-    rows = events_between(start=start, end=end, asked=asked.events)
-    leaf = leaf_of(total=0 if rows is None else rows.count(), page=asked.page, size=PAGE_SIZE)
-    found = list_events(rows, offset=leaf.part.start, limit=leaf.size)
+    span: dict[str, Any] = {"start": start, "end": end, "asked": asked.events}
+    leaf = leaf_of(total=count_places(**span), page=asked.page, size=PAGE_SIZE)
+    found = list_events(**span, offset=leaf.part.start, limit=leaf.size)
     return {
-        "events": [event_row(event, glance=glance, may_audit=may_audit) for event in found],
+        "events": [_event(event, asked, glance, may_audit=may_audit) for event in found],
         "leaf": leaf,
         **_turns(asked, leaf),
     }
+
+
+def _event(event: TimelineEvent, asked: Asked, glance: Glance, *, may_audit: bool) -> EventRow:
+    row = event_row(event, glance=glance, may_audit=may_audit)
+    if event.count == 1:
+        return row
+    of_it = msgspec.structs.replace(asked.events, at=event.at)
+    return msgspec.structs.replace(row, query=query_of(asked, events=of_it, page=1))
 
 
 def _turns(asked: Asked, leaf: Leaf) -> dict[str, str | None]:

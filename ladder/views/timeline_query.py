@@ -13,6 +13,7 @@ from ladder.core.timeline_causes import Cause
 from ladder.core.values import Rung
 from ladder.selectors.timeline_events import EventFilter
 from omniroute_admin.common.core.axis import days_range
+from omniroute_admin.common.core.screen import instant_of, iso_text
 
 RANGES = {"24h": 1, "7d": 7}
 DEFAULT_RANGE = "24h"
@@ -55,6 +56,7 @@ def asked_of(query: QueryDict, *, today: date) -> Asked:
             cause=_known(query.get("cause", ""), CAUSES),
             rung=_known(query.get("rung", ""), _RUNGS),
             connection=query.get("connection", "").replace("\0", "").strip()[:_LONGEST_NAME],
+            at=instant_of(query.get("at", "")),
         ),
         page=max(1, int(number)) if _PAGE.fullmatch(number) else 1,
     )
@@ -95,7 +97,9 @@ def query_of(asked: Asked, **changed: object) -> str:
 
 def filter_pairs(asked: Asked) -> tuple[tuple[str, str], ...]:
     """Return the filters of events as pairs of a query string."""
-    return ("cause", asked.events.cause), ("connection", asked.events.connection), ("rung", asked.events.rung)
+    one = asked.events
+    at = iso_text(one.at) if one.at else ""
+    return ("cause", one.cause), ("connection", one.connection), ("rung", one.rung), ("at", at)
 
 
 def earlier(asked: Asked, *, today: date) -> date | None:

@@ -9,8 +9,9 @@ import msgspec
 from django.http import QueryDict
 
 from omniroute_admin.common.core.changes import ACTS
+from omniroute_admin.common.core.screen import instant_of, iso_text
 from omniroute_admin.common.kinds import all_kinds
-from omniroute_admin.common.selectors.history import Asked
+from omniroute_admin.common.selectors.history import Act, Asked
 
 _PAGE = re.compile(r"[0-9]{1,6}")
 _LONGEST = 200
@@ -26,6 +27,12 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
     texts: dict[str, str]
     days: dict[str, date]
     page: int
+    at: datetime | None = None
+
+    @property
+    def instant(self) -> str:
+        """Return the one instant that is asked for as the address has it, empty for any."""
+        return iso_text(self.at) if self.at else ""
 
     @property
     def is_filtered(self) -> bool:
@@ -38,7 +45,8 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
         texts = [(name, self.texts[name]) for name in _TEXTS if self.texts[name]]
         days = [(name, self.days[name].isoformat()) for name in _DAYS if name in self.days]
         act = [("act", self.act)] if self.act else []
-        return [*(("kind", kind) for kind in self.kinds), *texts, *act, *days]
+        at = [("at", self.instant)] if self.at else []
+        return [*(("kind", kind) for kind in self.kinds), *texts, *act, *days, *at]
 
     def query(self, *, page: int = 1) -> str:
         """Return the query string of the filters, with a page where it is not the first."""
@@ -55,7 +63,13 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
             reason=self.texts["reason"],
             since=None if since is None else _midnight(since, zone),
             until=None if last is None else _midnight(last + timedelta(days=1), zone),
+            at=self.at,
         )
+
+    def query_of_act(self, act: Act) -> str:
+        """Return the query string of every change of one act that these filters leave."""
+        entry = act.entry
+        return msgspec.structs.replace(self, kinds=(entry.kind,), at=entry.at).query()
 
 
 def audit_asked_of(query: QueryDict) -> AuditAsked:
@@ -68,6 +82,7 @@ def audit_asked_of(query: QueryDict) -> AuditAsked:
         texts={name: query.get(name, "").replace("\x00", "").strip()[:_LONGEST] for name in _TEXTS},
         days={name: day for name, day in days.items() if day is not None},
         page=page_number(query.get("page", "1")),
+        at=instant_of(query.get("at", "")),
     )
 
 

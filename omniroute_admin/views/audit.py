@@ -23,11 +23,11 @@ from omniroute_admin.common.forms import ActForm, seen_text
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.kinds import all_kinds, find_kind
 from omniroute_admin.common.scopes import rights_of_user
-from omniroute_admin.common.selectors.history import count_entries, find_entries
+from omniroute_admin.common.selectors.history import Asked, count_acts, count_entries, find_acts, find_entries
 from omniroute_admin.common.selectors.versions import VersionSeen, see_version
 from omniroute_admin.common.services.rollback import roll_back
 from omniroute_admin.common.views.guard import needs, require_right
-from omniroute_admin.views.asked import audit_asked_of
+from omniroute_admin.views.asked import AuditAsked, audit_asked_of
 from omniroute_admin.views.exports import csv_lines, json_lines
 
 PAGE_SIZE = 50
@@ -36,21 +36,29 @@ _STANDS = "Nothing was written: it stands like this version already."
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One change as a list shows it: when, told for people, and the change."""
+    """One change as a list shows it: when, told for people, and the change.
+
+    Of an act that made many alike it is the last: `more` tells how many others there are, `query` asks for all of them.
+    """
 
     when: Moment
     entry: HistoryEntry
+    more: int = 0
+    query: str = ""
 
 
 @needs(AUDIT_READ)
 @never_cache
 @require_safe
 def audit_page(request: HttpRequest) -> HttpResponse:
-    """Show who changed what, the newest first, by the filters of the address."""
+    """Show who changed what, the newest first, by the filters of the address.
+
+    What one act did to many is one line; only where one instant is asked for every change stands there.
+    """
     asked, zone = audit_asked_of(request.GET), display_zone()
     wanted = asked.asked(zone)
-    leaf = leaf_of(total=count_entries(asked=wanted), page=asked.page, size=PAGE_SIZE)
-    found = find_entries(asked=wanted, limit=PAGE_SIZE, offset=leaf.part.start)
+    total = count_entries(asked=wanted)
+    leaf = leaf_of(total=total if asked.at else count_acts(asked=wanted), page=asked.page, size=PAGE_SIZE)
     context = {
         "section": "audit",
         "zone": zone.key,
@@ -59,7 +67,8 @@ def audit_page(request: HttpRequest) -> HttpResponse:
         "kinds": [(kind.key, kind.word, kind.key in asked.kinds) for kind in all_kinds()],
         "acts": ACTS,
         "leaf": leaf,
-        "lines": lines_of(found),
+        "total": total,
+        "lines": _lines(asked, wanted, leaf.part.start),
         "query": asked.query(),
         "previous": asked.query(page=leaf.page - 1) if leaf.page > 1 else None,
         "next": asked.query(page=leaf.page + 1) if leaf.page < leaf.pages else None,
@@ -106,6 +115,17 @@ def lines_of(entries: Iterable[HistoryEntry]) -> list[Line]:
             entry=one,
         )
         for one in entries
+    ]
+
+
+def _lines(asked: AuditAsked, wanted: Asked, offset: int) -> list[Line]:
+    if asked.at:
+        return lines_of(find_entries(asked=wanted, limit=PAGE_SIZE, offset=offset))
+    acts = find_acts(asked=wanted, limit=PAGE_SIZE, offset=offset)
+    lines = lines_of(act.entry for act in acts)
+    return [
+        msgspec.structs.replace(line, more=act.count - 1, query=asked.query_of_act(act)) if act.count > 1 else line
+        for line, act in zip(lines, acts, strict=True)
     ]
 
 

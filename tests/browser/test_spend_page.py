@@ -60,15 +60,15 @@ def test_the_spend_of_a_rung_is_drawn_against_its_budget_and_the_policy_stands(s
     """The fixture `context` fails the test where a page broke the policy."""
     assert spend.evaluate(INK, ["chart-cheap", "rung-3"]) > 10
     assert spend.evaluate(INK, ["chart-cheap", "st-exhausted"]) > 100
-    assert spend.evaluate(INK, ["chart-premium", "st-exhausted"]) == 0
+    expect(spend.locator("#chart-premium")).to_have_count(0)
+    expect(spend.get_by_text("Nothing was spent on this rung in this time.")).to_be_visible()
     expect(spend.get_by_text("The spend came to the budget at")).to_be_visible()
     assert axe_violations(spend) == []
 
 
 def test_the_switch_to_dark_draws_the_charts_anew(spend: Page) -> None:
     spend.locator("[data-theme-switch]").select_option("dark")
-    for rung in ("cheap", "premium"):
-        expect(spend.locator(f"#chart-{rung}")).to_have_attribute("data-drawn", "2")
+    expect(spend.locator("#chart-cheap")).to_have_attribute("data-drawn", "2")
     assert spend.evaluate(INK, ["chart-cheap", "st-exhausted"]) > 100
     assert axe_violations(spend) == []
 

@@ -36,6 +36,9 @@ _OUT = {
 }
 _OLD_AFTER_DAYS = 90
 
+_Outcome = tuple[bool, str, str]
+"""What a pool does with one model of the connection: whether it is in, on which rung, else with which code."""
+
 
 class StandingLine(msgspec.Struct, frozen=True):
     """Where the connection stands on one rung."""
@@ -77,9 +80,9 @@ class PoolOutcome(msgspec.Struct, frozen=True):
 
 
 class PoolWords(msgspec.Struct, frozen=True):
-    """What one pool does with the connection."""
+    """What these pools, all of them alike, do with the connection."""
 
-    id: str
+    ids: tuple[str, ...]
     outcomes: tuple[PoolOutcome, ...]
 
 
@@ -161,14 +164,17 @@ def _reviewed(entry: BillingEntry | None, now: datetime) -> str:
 
 
 def pool_words(*, places: Sequence[PoolPlace]) -> tuple[PoolWords, ...]:
-    """Return what each pool does with the connection; models that it treats alike are counted together."""
-    by_pool: dict[str, Counter[tuple[bool, str, str]]] = {}
+    """Return what the pools do with the connection; models and pools that are treated alike stand together."""
+    by_pool: dict[str, Counter[_Outcome]] = {}
     for place in places:
         outcome = (place.is_in, place.rung or "", place.code or "")
         by_pool.setdefault(place.id, Counter())[outcome] += 1
+    alike: dict[tuple[tuple[_Outcome, int], ...], list[str]] = {}
+    for pool_id, counts in by_pool.items():
+        alike.setdefault(tuple(sorted(counts.items(), reverse=True)), []).append(pool_id)
     return tuple(
-        PoolWords(id=pool_id, outcomes=tuple(_outcome(*key, count, len(counts)) for key, count in counts.items()))
-        for pool_id, counts in by_pool.items()
+        PoolWords(ids=tuple(ids), outcomes=tuple(_outcome(*key, count, len(counts)) for key, count in counts))
+        for counts, ids in alike.items()
     )
 
 

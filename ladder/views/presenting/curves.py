@@ -65,6 +65,7 @@ class Chart(msgspec.Struct, frozen=True):
     numbers: tuple[NumberRow, ...]
     numbers_more: int
     is_flat: bool
+    is_drawn: bool
 
 
 def chart_of(curve: Curve, *, zone: ZoneInfo, glance: Glance) -> Chart:
@@ -84,6 +85,8 @@ def chart_of(curve: Curve, *, zone: ZoneInfo, glance: Glance) -> Chart:
         numbers=tuple(reversed(numbers[-MOST_ROWS:])),
         numbers_more=max(0, len(numbers) - MOST_ROWS),
         is_flat=not any(point.usd for point in curve.points),
+        # A line along the bottom tells nothing where there is no budget to see it against.
+        is_drawn=_limit(curve) is not None or any(point.usd for point in curve.points),
     )
 
 

@@ -48,7 +48,10 @@ class EntryRow(msgspec.Struct, frozen=True):
 
 
 class LeftOutRow(msgspec.Struct, frozen=True):
-    """One pair left out, or all of a provider's that are out for want of connections or models (`folded` counts)."""
+    """One pair left out, or all of a provider's that are out for want of connections or models (`folded` counts).
+
+    `alike` tells for how many other models the same keeps the connection out.
+    """
 
     is_never: bool
     provider: str
@@ -60,14 +63,19 @@ class LeftOutRow(msgspec.Struct, frozen=True):
     returns: Moment | None
     returns_zone: str
     no_return: str
+    alike: int
 
 
 class PoolPages(msgspec.Struct, frozen=True):
-    """How much of a pool is shown: so many lines of each of its two lists, and which page of either."""
+    """How much of a pool is shown: so many lines of each of its two lists, and which page of either.
 
-    size: int = 100
+    Where it `is_brief`, what keeps a connection out for several models alike is one line.
+    """
+
+    size: int = 60
     page: int = 1
     left_page: int = 1
+    is_brief: bool = False
 
 
 WHOLE = PoolPages()
@@ -129,7 +137,7 @@ def pool_view(
     """Return a pool in words; the states beside its connections are those of the ladder at the same instant."""
     states = {(place.provider, place.connection_id, place.rung): STATES[place.state] for place in occupancy.places}
     excluded: list[Exclusion] = [] if isinstance(pool.excluded, msgspec.UnsetType) else pool.excluded
-    folds = _folds(excluded)
+    folds = _folds(excluded, is_brief=pages.is_brief)
     budgets = {rung.rung: rung.budget for rung in occupancy.rungs if rung.budget}
     leaf = leaf_of(total=len(pool.candidates), page=pages.page, size=pages.size)
     left_leaf = leaf_of(total=len(folds), page=pages.left_page, size=pages.size)
@@ -197,12 +205,14 @@ class _Fold(msgspec.Struct):
         return self.exclusion.family == "never", self.exclusion.code in FOLDED
 
 
-def _folds(excluded: list[Exclusion]) -> list[_Fold]:
+def _folds(excluded: list[Exclusion], *, is_brief: bool) -> list[_Fold]:
     folds: list[_Fold] = []
-    known: dict[tuple[str, str], _Fold] = {}
+    known: dict[tuple[object, ...], _Fold] = {}
     for exclusion in excluded:
-        key = exclusion.code, exclusion.provider
-        if exclusion.code in FOLDED and key in known:
+        is_folded = exclusion.code in FOLDED
+        key: tuple[object, ...] = (exclusion.code, exclusion.provider)
+        key += () if is_folded else (exclusion.connection_id, exclusion.detail, exclusion.rung, exclusion.returns_at)
+        if (is_folded or is_brief) and key in known:
             known[key].count += 1
         else:
             folds.append(_Fold(exclusion))
@@ -225,6 +235,7 @@ def _left_out(fold: _Fold, glance: Glance, budgets: Mapping[str, BudgetView]) ->
         model=exclusion.model or "no model",
         connection_id=exclusion.connection_id or "no connection",
         folded=count_text(fold.count, noun, f"{noun}s") if exclusion.code in FOLDED else "",
+        alike=0 if exclusion.code in FOLDED else fold.count - 1,
         code=exclusion.code,
         detail=exclusion.detail,
         returns=told.until(exclusion.returns_at) if exclusion.returns_at else None,

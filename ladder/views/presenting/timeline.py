@@ -14,7 +14,7 @@ from ladder.views.presenting.steps import Steps, mark_words
 from ladder.views.presenting.timeline_words import ACT_WORDS, CAUSE_WORDS, CODE_WORDS, KIND_WORDS, LANE_WORDS
 from ladder.views.presenting.values import STATES
 from omniroute_admin.common.core.screen import Glance, StateWord, iso_text
-from omniroute_admin.common.core.words import clock_text, span_text
+from omniroute_admin.common.core.words import clock_text, count_text, span_text
 
 MOST_ROWS = 60
 """So many lines of the chart's numbers stand on a page; a shorter range has fewer."""
@@ -59,7 +59,10 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class EventRow(msgspec.Struct, frozen=True):
-    """A line of the list: when, what it is of, what became what, and why."""
+    """A line of the list: when, what it is of, what became what, and why; of several alike (`count`) their number.
+
+    `query` asks for each of those several.
+    """
 
     at: At
     what: str
@@ -78,6 +81,8 @@ class EventRow(msgspec.Struct, frozen=True):
     reason: str = ""
     kind: str = ""
     version: int | None = None
+    count: int = 1
+    query: str = ""
 
 
 def _at(at: datetime, glance: Glance) -> At:
@@ -130,7 +135,18 @@ def _span(length: timedelta) -> str:
 
 def event_row(event: TimelineEvent, *, glance: Glance, may_audit: bool) -> EventRow:
     """Return an event in words; who did it and why only for who may read the audit."""
-    return _flip_row(event, glance) if event.kind == FLIP else _act_row(event, glance, may_audit=may_audit)
+    row = _flip_row(event, glance) if event.kind == FLIP else _act_row(event, glance, may_audit=may_audit)
+    return _together(row, event) if event.count > 1 else row
+
+
+def _together(row: EventRow, event: TimelineEvent) -> EventRow:
+    """Return the line of several alike: how many, and one of them by name."""
+    kind = "connection" if event.kind == FLIP else event.kind
+    name = event.what if event.connection is None else f"{event.connection.provider}/{event.connection.connection_id}"
+    act = f"{name} and {event.count - 1} more {ACT_WORDS.get(event.became, '')}".strip()
+    return msgspec.structs.replace(
+        row, what=count_text(event.count, *KIND_WORDS[kind]), act=act, connection=None, version=None, count=event.count
+    )
 
 
 def _flip_row(event: TimelineEvent, glance: Glance) -> EventRow:

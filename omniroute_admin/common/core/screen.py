@@ -1,6 +1,6 @@
 """Values that every screen is made of: moments, states and sentences, ready to be set (SPEC 5). Pure."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -51,6 +51,15 @@ class Glance(msgspec.Struct, frozen=True):
 def iso_text(at: datetime) -> str:
     """Return an aware instant as ISO 8601 in UTC with `Z`."""
     return at.isoformat().replace("+00:00", "Z")
+
+
+def instant_of(text: str) -> datetime | None:
+    """Return the instant that an address names in UTC; None for what is none."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None and at.utcoffset() == timedelta(0) else None
 
 
 class StateWord(msgspec.Struct, frozen=True):

@@ -4,19 +4,22 @@ A version is told by what differs from the version before it of the same row. On
 in their order, one more per kind that is among them reads them together with those before.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 import msgspec
-from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import CharField, Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Value
 
 from omniroute_admin.common.core.changes import EMPTY, NOTHING, FieldChange, HistoryEntry
 from omniroute_admin.common.kinds import Kind, all_kinds, find_kind
 
 NOBODY_NAMED = "nobody named"
 """Who made a change of which the history knows no name: the installation itself, or a shell."""
+
+_ALIKE = 2
+"""Two changes of one act are shown as two; from three on they are one line."""
 
 Place = tuple[str, int]
 """Where a version stands: key of the kind, id of the version."""
@@ -26,7 +29,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Which changes are asked for; what is left empty does not narrow.
 
     `kinds` are keys, `act` is one of ACTS; `who`, `what` and `reason` are parts of a text in any letter case. `since`
-    is inclusive, `until` exclusive, both aware. `owner` is the primary key of a connection: only what belongs to it.
+    is inclusive, `until` exclusive, both aware; `at` is one instant, to the microsecond. `owner` is the primary key of
+    a connection: only what belongs to it.
     """
 
     kinds: tuple[str, ...] = ()
@@ -36,7 +40,40 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    at: datetime | None = None
     owner: int | None = None
+
+
+class Act(msgspec.Struct, frozen=True):
+    """What one act did to rows of one kind: the last of its changes, and how many there are (`count`)."""
+
+    entry: HistoryEntry
+    count: int = 1
+
+
+def find_acts(*, asked: Asked, limit: int, offset: int = 0) -> list[Act]:
+    """Return the acts that made the changes that are asked for, the newest first.
+
+    A command or a file writes thousands of rows at one instant: the changes of one kind and instant are one act.
+    Where there are but two, each stands for itself, so that there may be twice `limit`.
+    """
+    found = _merged(asked, _of_acts)
+    if found is None:
+        return []
+    ordered = found.order_by("-history_date", "-newest", "kind")[offset : offset + limit]
+    counts: dict[Place, int] = {}
+    for kind, newest, _, oldest, count in ordered:
+        counts[kind, newest] = count if count > _ALIKE else 1
+        if count == _ALIKE:
+            counts[kind, oldest] = 1
+    entries = entries_at(places=list(counts))
+    return [Act(one, counts[one.kind, one.history_id]) for one in entries]
+
+
+def count_acts(*, asked: Asked) -> int:
+    """Return how many acts made the changes that are asked for; one query."""
+    found = _merged(asked, _of_acts)
+    return 0 if found is None else found.count()
 
 
 def find_entries(*, asked: Asked, limit: int, offset: int = 0) -> list[HistoryEntry]:
@@ -46,13 +83,13 @@ def find_entries(*, asked: Asked, limit: int, offset: int = 0) -> list[HistoryEn
 
 def count_entries(*, asked: Asked) -> int:
     """Return how many changes are asked for; one query."""
-    found = _merged(asked)
+    found = _merged(asked, _each)
     return 0 if found is None else found.count()
 
 
 def find_places(*, asked: Asked, limit: int | None = None, offset: int = 0) -> list[Place]:
     """Return where the changes stand that are asked for, the newest first; one query."""
-    found = _merged(asked)
+    found = _merged(asked, _each)
     if found is None:
         return []
     ordered = found.order_by("-history_date", "-history_id", "kind")
@@ -91,18 +128,31 @@ def find_version(*, kind: Kind, history_id: int) -> Any | None:
     return kind.versions.select_related(*kind.related).filter(history_id=history_id).first()
 
 
-def _merged(asked: Asked) -> QuerySet[Any, Any] | None:
-    """Return (kind, history_id, history_date) of all that is asked for, in no order."""
+def _merged(asked: Asked, told: Callable[[Kind, Asked], QuerySet[Any, Any]]) -> QuerySet[Any, Any] | None:
+    """Return what is told of each kind that is asked for as one union, in no order."""
     chosen = [kind for kind in all_kinds() if not asked.kinds or kind.key in asked.kinds]
     if asked.owner is not None:
         chosen = [kind for kind in chosen if kind.owner]
-    parts = [
-        kind.versions.filter(_condition(kind, asked))
-        .annotate(kind=Value(kind.key, output_field=CharField()))
-        .values_list("kind", "history_id", "history_date")
-        for kind in chosen
-    ]
+    parts = [told(kind, asked) for kind in chosen]
     return parts[0].union(*parts[1:], all=True) if parts else None
+
+
+def _each(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
+    """Return (kind, history_id, history_date) of every change of a kind."""
+    return _asked_of(kind, asked).values_list("kind", "history_id", "history_date")
+
+
+def _of_acts(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
+    """Return (kind, newest history_id, history_date, oldest history_id, count) of every act on a kind."""
+    # By the instant alone: the index on it has all that is asked for, however long the history is.
+    alike = _asked_of(kind, asked).values("history_date", "kind")
+    told = alike.annotate(newest=Max("history_id"), oldest=Min("history_id"), count=Count("history_id"))
+    return told.values_list("kind", "newest", "history_date", "oldest", "count")
+
+
+def _asked_of(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
+    found: QuerySet[Any, Any] = kind.versions.filter(_condition(kind, asked))
+    return found.annotate(kind=Value(kind.key, output_field=CharField()))
 
 
 def _condition(kind: Kind, asked: Asked) -> Q:
@@ -113,10 +163,8 @@ def _condition(kind: Kind, asked: Asked) -> Q:
         found &= _who_is(asked.who)
     if asked.reason:
         found &= Q(history_change_reason__icontains=asked.reason)
-    if asked.since is not None:
-        found &= Q(history_date__gte=asked.since)
-    if asked.until is not None:
-        found &= Q(history_date__lt=asked.until)
+    instants = {"history_date__gte": asked.since, "history_date__lt": asked.until, "history_date": asked.at}
+    found &= Q(**{name: at for name, at in instants.items() if at is not None})
     if asked.owner is not None:
         found &= Q(**{kind.owner: asked.owner})
     for word in asked.what.split():

@@ -44,16 +44,29 @@ def read_snapshot() -> Iterator[int]:
 
     Inside a transaction already open (a write, a test) that transaction is the view.
     """
-    if connection.in_atomic_block:
+    with _view():
         yield current_revision()
+
+
+@contextmanager
+def read_present() -> Iterator[tuple[int, int]]:
+    """Open one consistent view as `read_snapshot` does and yield `current_token()` of it, read first."""
+    with _view():
+        yield current_token()
+
+
+@contextmanager
+def _view() -> Iterator[None]:
+    if connection.in_atomic_block:
+        yield
     elif connection.vendor == "postgresql":
         with transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield current_revision()
+            yield
     else:
         with _deferred_transaction():
-            yield current_revision()
+            yield
 
 
 @contextmanager

@@ -171,7 +171,16 @@ def test_a_period_is_whole_days_of_the_zone_of_the_screen(viewer: Client, query:
     assert " ".join(found) == events
 
 
+def test_a_rung_without_spend_is_drawn_only_against_a_budget(viewer: Client) -> None:
+    set_budget("cheap", "5.00")
+    html = page(viewer)
+    assert 'id="chart-cheap"' in html
+    assert 'id="chart-premium"' not in html
+    assert html.count("Nothing was spent on this rung in this time.") == 2
+
+
 def test_a_day_of_25_hours_is_one_day_m3(viewer: Client) -> None:
+    set_budget("cheap", "5.00")
     data = chart(page(viewer, "?period=custom&from=2025-10-26&to=2025-10-26"), "cheap")
     assert (data["end"] - data["start"]) / 3600 == 25
 

@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from django.db import connection as database
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from billing_catalog.models import BillingEntry
+from billing_catalog.models import BillingEntry, ModelPrice
 from ladder.models import Connection, LadderSettings, RungBudget, RungSample
 from ladder.selectors.acts import ACTS
+from ladder.services.settings import SettingsChanges, update_settings
 from ladder.services.timeline import note_flips, sample_occupancy
 from omniroute_admin.common import clock
 from omniroute_admin.common.history import Actor, stamp
@@ -334,3 +336,36 @@ def test_samples_that_age_thinned_are_no_gaps(viewer: Client) -> None:
     data = chart(page(viewer, f"?day={(MOMENT - 60 * DAY).date()}"))
     assert data["gaps"] == []
     assert [row for _, _, row in data["stretches"]] == [2]
+
+
+def test_the_same_thing_done_to_many_at_one_instant_is_one_line_that_leads_to_each(admin: Client, fleet: None) -> None:
+    at = MOMENT - HOUR
+    for row in Connection.objects.filter(provider="claude"):
+        add_flip(at, rung="subscription", states=("usable", "exhausted"), connection=row, cause="setting")
+    add_flip(at, rung="cheap", states=("idle", "serving"), cause="setting")
+    html = page(admin).replace("<wbr>", "")
+    assert "3 connections" in html
+    assert "and 2 more" in html
+    assert "begins to serve" in html
+    link = re.search(r'href="([?][^"]*at=[^"]*)#h-events">Show each', html)
+    assert link is not None
+    each = page(admin, unescape(link[1])).replace("<wbr>", "")
+    assert sorted(re.findall(r">claude/(claude-\w+)</a>", each)) == ["claude-alt", "claude-main", "claude-team"]
+    assert "begins to serve" in each
+    assert page(admin, "?at=noon").count('<tr role="row">') == html.count('<tr role="row">')
+
+
+def test_a_flood_of_prices_of_one_sync_does_not_hide_what_came_before(admin: Client, fleet: None) -> None:
+    changes = SettingsChanges(exit_cutoff_percent=Decimal(3))
+    update_settings(changes=changes, actor=Actor(name="mira"), reason="", now=MOMENT - HOUR)
+    version = ModelPrice.history.model
+    version.objects.bulk_create(
+        version(
+            id=number, provider="x", model=f"m{number}", source="list", effective_from=MOMENT, history_type="+",
+            history_date=MOMENT - MINUTE, history_actor="sync_prices", history_change_reason="lists",
+        )
+        for number in range(120)
+    )  # fmt: skip
+    html = page(admin)
+    assert "120 prices" in html
+    assert "ladder settings" in html.split('id="h-events"')[1]

@@ -6,6 +6,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -267,3 +268,33 @@ def test_who_may_not_change_the_thing_sees_no_button_and_is_refused(sign_in: Any
 @pytest.mark.parametrize("address", ["settings/99999999", "nothing/1", "settings/9999999999999999999999"])
 def test_a_version_that_is_not_there_is_404(operator: Client, address: str) -> None:
     assert operator.get(f"/audit/{address}").status_code == 404
+
+
+def test_what_one_act_did_to_many_is_one_line_that_leads_to_each_of_them(operator: Client) -> None:
+    for number in range(5):
+        create_connection(connection_id=f"c{number}", provider="claude", auth_type="oauth", **by(5, "imported"))
+    create_connection(connection_id="alone", provider="claude", auth_type="oauth", **by(6))
+    text = page(operator, kind="connection")
+    assert "6 changes in 2 acts" in text
+    assert set(re.findall(r"claude/(c\d)</span>", text.replace("<wbr>", ""))) == {"c4"}
+    assert "and 4 more" in text
+    link = re.search(r'href="([?][^"]*at=[^"]*)">Show each', text)
+    assert link is not None
+    each = operator.get(reverse("audit") + unescape(link[1])).content.decode().replace("<wbr>", "")
+    assert set(re.findall(r"claude/(c\d)</span>", each)) == {"c0", "c1", "c2", "c3", "c4"}
+    assert "alone" not in each.split("<tbody")[1]
+
+
+def test_two_changes_of_one_instant_stay_two_lines(operator: Client) -> None:
+    for number in range(2):
+        create_connection(connection_id=f"c{number}", provider="claude", auth_type="oauth", **by(5))
+    text = page(operator, kind="connection")
+    assert set(re.findall(r"claude/(c\d)</span>", text.replace("<wbr>", ""))) == {"c0", "c1"}
+    assert "Show each" not in text
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2099-08-22", "2099-08-22T12:00:00", "2099-08-22T12:00:00+02:00", "%00"])
+def test_an_instant_that_is_none_asks_for_nothing(operator: Client, at: str) -> None:
+    cutoff("3")
+    assert "One act" not in page(operator, at=at)
+    assert "3 %" in page(operator, at=at)
