@@ -25,5 +25,5 @@ VOLUME /var/lib/omniroute_admin
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://localhost:8000/readyz', timeout=4)"]
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", \
-     "--blocking-threads", "1", "--respawn-failed-workers", "--no-ws", "omniroute_admin.wsgi:application"]
+CMD ["granian", "--interface", "rsgi", "--loop", "uvloop", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", \
+     "--respawn-failed-workers", "--no-ws", "--workers-kill-timeout", "5", "omniroute_admin.rsgi:application"]

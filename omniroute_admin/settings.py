@@ -134,6 +134,9 @@ CONTENT_SECURITY_POLICY = {
 }
 # A bulk call may hold 5,000 items; what is larger is refused before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+# How long a body may take to arrive, and how many bytes of bodies one process holds at once.
+BODY_SECONDS = env.integer("BODY_SECONDS", 10, lowest=1, highest=600)
+BODIES_MAX_BYTES = env.integer("BODIES_MEGABYTES", 64, lowest=32, highest=65_536) * 1024 * 1024
 
 # --- the API ---------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -88,7 +88,7 @@ def _is_open(connection: socket.socket) -> bool:
 ABUSES = {
     "large-body": Manner("a body of 50 MB, as fast as the server takes it", _send_large, 2),
     "drip-large": Manner("a body declared as 50 MB, one byte a second", _drip_large, 10),
-    "drip-small": Manner("a body declared as 1 MB, one byte a second", _drip_small, 10),
+    "drip-small": Manner("a body declared as 1 MB, one byte a second", _drip_small, 50),
     "slow-headers": Manner("headers, one byte a second", _drip_headers, 50),
     "idle": Manner(f"{_IDLE} connections on which nothing is said", _stay_idle, 1),
 }

@@ -128,6 +128,30 @@ class TooLarge(ProductError):
     title = "Too large"
 
 
+class TooSlow(ProductError):
+    """The body was not there in time."""
+
+    status = 408
+    code = "too_slow"
+    title = "Too slow"
+
+
+class LengthNeeded(ProductError):
+    """The request does not say how long its body is."""
+
+    status = 411
+    code = "length_required"
+    title = "The length is needed"
+
+
+class TooBusy(ProductError):
+    """More is being sent at once than there is room for."""
+
+    status = 503
+    code = "too_busy"
+    title = "Too busy"
+
+
 class StateUnavailable(ProductError):
     """The database is out of reach: nothing is decided from memory."""
 

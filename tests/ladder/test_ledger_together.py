@@ -1,7 +1,6 @@
 """Money under real concurrency: several server processes, many clients at once, on both databases (M2, M8, SPEC 6)."""
 
 import json
-import sys
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from ladder.core.values import Rung
 from ladder.models import SpendHold, UsageEvent
 from ladder.selectors.ledger import read_active_holds, read_budgets
 from ladder.selectors.ledger_faults import check_ledger
+from omniroute_admin.programs import programs_to_run
 from tests.factories import ConnectionFactory
 from tests.ladder.services.booking import make_ladder, set_budget, usd
 from tests.processes import free_port, running, until
@@ -56,8 +56,7 @@ def server(tmp_path: Path, database_url: str):
     make_ladder()
     router = make_router()
     port = free_port()
-    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--workers", "2", "--blocking-threads", "1"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--no-ws", "omniroute_admin.wsgi:application"]
+    command = programs_to_run(host="127.0.0.1", port=port, workers=2)[0].command
     served = Server(port, router.headers["Authorization"].removeprefix("Bearer "))
     log = tmp_path / "log"
     changes = {"DATABASE_URL": database_url, "VAR_DIR": str(tmp_path / "var"), "PYTHONPATH": str(ROOT)}
