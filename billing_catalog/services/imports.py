@@ -61,6 +61,11 @@ class Report(msgspec.Struct, frozen=True):
         return bool(self.problems) or any(one.what == "refused" for one in self.outcomes)
 
     @property
+    def is_undone(self) -> bool:
+        """Tell whether every row that was imported stands as before already: there is nothing left to take back."""
+        return bool(self.outcomes) and all(one.what == "unchanged" for one in self.outcomes)
+
+    @property
     def digest(self) -> str:
         """Return a mark of just this difference."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()

@@ -37,19 +37,27 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 def preview_undo(*, at: datetime) -> Report:
-    """Return what would be taken back of what was written at an instant; `removed` and `changed` rows."""
+    """Return what would be taken back of what was written at an instant.
+
+    Its rows are `removed`, `changed`, `refused`, or `unchanged`: those that stand as before the import already.
+    """
     return Report(tuple(step.outcome for step in _plan(at)))
 
 
 def undo_import(*, at: datetime, shown: str, actor: Actor, reason: str, now: datetime) -> Report:
     """Take back what was written at an instant, all of it or nothing; `shown` is the digest of its preview.
 
+    Where all of it stands as before already (sent twice), nothing is written.
+
     Raises:
         ImportChanged: something of it was changed since, or is not what was shown; nothing is written.
     """
-    with deciding_write():
+    with deciding_write() as write:
         steps = _plan(at)
         report = Report(tuple(step.outcome for step in steps))
+        if report.is_undone:
+            write.changed = False
+            return report
         if report.is_refused or not steps or report.digest != shown:
             raise ImportChanged(report)
         _write(steps, By(actor=actor, reason=reason, now=now))
@@ -59,6 +67,8 @@ def undo_import(*, at: datetime, shown: str, actor: Actor, reason: str, now: dat
 def _write(steps: Iterable[_Step], by: By) -> None:
     wanted = []
     for step in steps:
+        if step.outcome.what == "unchanged":
+            continue
         if step.values is None:
             step.kind.delete(step.row, by)
         elif isinstance(step.row, ModelPrice):
@@ -95,12 +105,22 @@ class _Past:
         row = self._rows.get(version.id)
         if self._kind is ALIASES:
             return self._refused(version, _REWRITTEN)
+        before = self._before.get(version.id)
+        if self._is_as_before(version, row, before):
+            return _Step(self._kind, row, None, Outcome(self._kind.file, "", self._name(version), "unchanged"))
         if row is None or self._newest[version.id] != version.history_id:
             return self._refused(version, _CHANGED)
         if version.history_type == "+":
             return self._told(version, row, None)
-        before = self._before.get(version.id)
         return self._told(version, row, before) if before is not None else self._refused(version, _CHANGED)
+
+    def _is_as_before(self, version: Any, row: Any | None, before: Any | None) -> bool:
+        """Tell whether a row stands as it stood before the import: it is gone again, or says the same again."""
+        if version.history_type == "+":
+            return row is None
+        if row is None or before is None or self._newest[version.id] == version.history_id:
+            return False
+        return all(getattr(row, name) == getattr(before, name) for name in self._kind.names)
 
     def _price(self, version: Any) -> _Step:
         row = self._rows.get(version.id)

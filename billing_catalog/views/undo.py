@@ -46,11 +46,12 @@ def undo_page(request: HttpRequest, micros: int) -> HttpResponse:
 def _undone(request: HttpRequest, at: datetime, form: UndoForm) -> HttpResponse:
     reason = form.cleaned_data["reason"]
     try:
-        undo_import(at=at, shown=form.cleaned_data["digest"], **by_of(request, reason))
+        report = undo_import(at=at, shown=form.cleaned_data["digest"], **by_of(request, reason))
     except ImportChanged as changed:
         again = UndoForm(initial={"digest": changed.report.digest, "reason": reason})
         return _page(request, at, changed.report, again, status=HTTPStatus.CONFLICT)
-    say_done(request, what="The import is taken back.", undo="")
+    already = "already: nothing was changed" if report.is_undone else ""
+    say_done(request, what=f"The import is taken back {already}".rstrip() + ".", undo="")
     return redirect("catalogue-files")
 
 

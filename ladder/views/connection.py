@@ -245,7 +245,7 @@ def _do(request: HttpRequest, row: Connection, rows: list[Connection], act: Act)
         return _again(request, subject, Sent(act.key, form, conflict), status=CONFLICT)
     name = f"{row.provider}/{row.connection_id}"
     if outcome.is_done:
-        messages.success(request, act.done.format(name=name))
+        messages.success(request, act.done.format(name=name, window=form.cleaned_data.get("window", "")))
     else:
         messages.info(request, f"{name} stands so already: nothing was changed.")
     return redirect("connection", row.provider, row.connection_id)

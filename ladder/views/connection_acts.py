@@ -80,7 +80,8 @@ class Run(msgspec.Struct, frozen=True):
 class Act(msgspec.Struct, frozen=True, kw_only=True):
     """One act: its words, its form, the values it is held against, and what it does.
 
-    `button` names it in the list and on its button, `done` tells that it was done; `label` names a value in a conflict.
+    `button` names it in the list and on its button, `done` tells that it was done (`{name}`, and `{window}` where the
+    form has one), `label` names a value in a conflict.
     """
 
     key: str
@@ -204,7 +205,7 @@ ACTS: dict[str, Act] = {
             key="cutoff",
             button="Set a cutoff",
             hint="For one window of this connection, in place of the exit cutoff.",
-            done="The cutoff of {name} is saved.",
+            done="The cutoff of {name} {window} is saved.",
             form=CutoffForm,
             seen=cutoff_values,
             run=_unless_kept(_cutoff),
@@ -214,7 +215,7 @@ ACTS: dict[str, Act] = {
             key="mute",
             button="Mute a window",
             hint="A muted window does not count.",
-            done="The window of {name} is muted.",
+            done="The window {window} of {name} is muted.",
             form=MuteForm,
             seen=muted_values,
             run=_unless_kept(_mute),
@@ -224,7 +225,7 @@ ACTS: dict[str, Act] = {
             key="unmute",
             button="Let a window count again",
             hint="It counts from now on, by its newest reading.",
-            done="The window of {name} counts again.",
+            done="The window {window} of {name} counts again.",
             form=UnmuteForm,
             seen=muted_values,
             run=_unless_kept(_unmute),

@@ -320,9 +320,23 @@ def test_an_import_is_taken_back_as_a_whole_with_a_reason(curator: Client) -> No
     row = BillingEntry.objects.get()
     assert (row.provider, row.overage, row.reason) == ("other", "hard-stop", "old")
     assert row.history.first().history_change_reason == "the wrong file"
+    again = curator.post(url, sent, follow=True)
+    assert "The import is taken back already: nothing was changed." in text_in(again)
+    assert "It is taken back already" in text_in(curator.get(url))
+    assert current_revision() == before + 1
+
+
+def test_an_import_of_which_a_row_was_changed_since_is_not_taken_back(curator: Client) -> None:
+    BillingEntryFactory(provider="other", overage="hard-stop", reason="old")
+    url, _ = imported(curator, HEAD + "other,oauth,subscription,unknown,new\nfresh,,metered,unknown,\n")
+    sent = form_in(curator.get(url)) | {"reason": "the wrong file"}
+    row = BillingEntry.objects.get(provider="other")
+    row.reason = "looked at since"
+    row.save()
     again = curator.post(url, sent)
     assert again.status_code == 409
     assert "It was changed since." in text_in(again)
+    assert BillingEntry.objects.count() == 2
 
 
 def test_imported_prices_are_taken_back_by_new_ones(curator: Client) -> None:

@@ -175,7 +175,9 @@ def test_what_is_paused_is_resumed(operator: Client) -> None:
 def test_what_is_muted_counts_again(operator: Client) -> None:
     """Q6."""
     send(operator, MAIN, "mute", window="5h")
-    assert "Muted: it does not count." in words(operator.get(MAIN)).replace("Muted: it", "Muted: it").replace("  ", " ")
+    page = words(operator.get(MAIN))
+    assert "The window 5h of claude/claude-main is muted." in page
+    assert "Muted: it does not count." in page
     send(operator, MAIN, "unmute", window="5h")
     assert not window(MAIN, "5h").is_muted
 
@@ -184,6 +186,7 @@ def test_a_cutoff_of_ones_own_is_taken_away_again(operator: Client) -> None:
     """Q7."""
     send(operator, MAIN, "cutoff", window="5h", kind="own", exit_cutoff_percent="0")
     assert window(MAIN, "5h").exit_cutoff_percent == 0
+    assert "The cutoff of claude/claude-main 5h is saved." in words(operator.get(MAIN))
     send(operator, MAIN, "cutoff", window="5h", kind="settings", exit_cutoff_percent="7")
     assert window(MAIN, "5h").exit_cutoff_percent is None
 

@@ -241,7 +241,7 @@ def test_every_wrong_field_is_named_beside_itself_and_what_was_typed_stays(opera
     assert texts()["tier_free"] == "0"
 
 
-@pytest.mark.parametrize("seen", ["", "nonsense", seen_text({"exit_cutoff_percent": "2"})])
+@pytest.mark.parametrize("seen", ["", "nonsense", seen_text({"exit_cutoff_percent": "2"})], ids=["none", "odd", "part"])
 def test_a_form_that_is_not_whole_is_refused_and_keeps_what_was_typed(operator: Client, seen: str) -> None:
     sent = {**open_page(operator), "exit_cutoff_percent": "3", "reason": "x", "seen": seen}
     answer = operator.post("/tuning", sent)
