@@ -10,10 +10,11 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse
 from simple_history.admin import SimpleHistoryAdmin
 from simple_history.models import ModelChange, ModelDelta
@@ -157,6 +158,7 @@ class DecidingAdmin(ByRights, SimpleHistoryAdmin):
 
     def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Delete a row; the reason is needed."""
+        self.require(request, self.writes or self.reads)
         if request.method == "POST" and not change_of(request)["reason"]:
             messages.error(request, "Say why it is deleted.")
             return HttpResponseRedirect(request.get_full_path())
@@ -167,12 +169,25 @@ class DecidingAdmin(ByRights, SimpleHistoryAdmin):
 
         Raises:
             PermissionDenied: the row may not be changed, so it may not be turned back either.
+            Http404: the address names no number of a row or of a version.
         """
         self.require(request, self.reads, AUDIT_READ)
+        _require_number(self.model._meta.pk, object_id)
+        _require_number(self.model.history.model._meta.pk, version_id)
         if request.method == "POST" and not self.has_change_permission(request, self.get_object(request, object_id)):
             raise PermissionDenied
         view = super().history_form_view
         return deciding(request, lambda: view(request, object_id, version_id, **kwargs))
+
+    def history_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
+        """Show who changed what.
+
+        Raises:
+            Http404: the address names no number of a row.
+        """
+        self.require(request, self.reads, AUDIT_READ)
+        _require_number(self.model._meta.pk, unquote(object_id))
+        return super().history_view(request, object_id, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save a row with who, why and when; a shipped fact becomes the operator's."""
@@ -218,6 +233,13 @@ def deciding(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResp
         messages.error(request, _words(error))
         return HttpResponseRedirect(request.get_full_path())
     return response
+
+
+def _require_number(key: Any, text: str) -> None:
+    try:
+        key.to_python(text)
+    except ValidationError as error:
+        raise Http404("There is no such row.") from error
 
 
 def _without_reason(fields: Sequence[Any]) -> list[Any]:

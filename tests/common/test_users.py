@@ -1,5 +1,7 @@
 """SPEC 3, 5: roles are given by administrators, nobody gives more than they have, and the history keeps it."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -212,3 +214,35 @@ def test_an_address_with_an_empty_field_to_look_by_opens_the_account_all_the_sam
     role = Group.objects.get(name="viewer")
     for address in (change(row), f"/admin/auth/group/{role.pk}/change/"):
         assert boss.get(address, {"_to_field": ""}).status_code == 200
+
+
+def test_a_list_is_narrowed_by_what_its_filters_name_and_by_no_hidden_column(boss: Client) -> None:
+    """SPEC 4: a key is stored hashed; nobody finds the hash out letter by letter either."""
+    for address in (
+        "/admin/common/apikey/?secret_hash__startswith=a",
+        "/admin/auth/user/?password__startswith=a",
+        "/admin/ladder/connection/?connection_id__regex=(((",
+        "/admin/ladder/usageevent/?occurred_at__year=99999",
+    ):
+        assert boss.get(address).status_code == 400, address
+
+
+def test_every_filter_that_a_list_offers_is_taken(boss: Client) -> None:
+    for name in ("common/apikey", "auth/user", "ladder/connection", "billing_catalog/modelprice", "ladder/rungflip"):
+        page = boss.get(f"/admin/{name}/").content.decode()
+        offered = {unescape(link) for link in re.findall(r'href="(\?[^"]+)"', page)}
+        assert offered
+        for link in offered:
+            assert boss.get(f"/admin/{name}/{link}").status_code == 200, (name, link)
+
+
+def test_a_number_beyond_any_row_in_an_address_of_the_admin_fails_nothing(boss: Client) -> None:
+    far = "9" * 30
+    for address in (
+        f"{LIST}?groups__id__exact={far}",
+        f"/admin/ladder/rungflip/?at__year={far}",
+        f"/admin/ladder/rungflip/?rung__exact={far}",
+    ):
+        assert boss.get(address, follow=True).status_code == 200, address
+    for tail in ("abc/history/", "1/history/abc/", "abc/history/abc/", f"1/history/{far}/"):
+        assert boss.get(f"/admin/ladder/connection/{tail}").status_code == 404, tail

@@ -286,6 +286,7 @@ def test_actions_of_a_list_are_offered_and_taken_by_right_alone(as_role: Any, th
     client = as_role(VIEWER)
     assert 'name="action"' not in client.get(address).content.decode()
     assert client.post(address, chosen).status_code == 403
+    assert client.post(reverse("admin:ladder_connection_delete", args=[1]), {}).status_code == 403
     assert 'name="action"' in as_role(OPERATOR).get(address).content.decode()
 
 
