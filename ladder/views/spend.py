@@ -48,7 +48,7 @@ from ladder.views.spend_reading import (
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance, iso_text
 from omniroute_admin.common.core.words import clock_text
-from omniroute_admin.common.selectors.revision import read_snapshot
+from omniroute_admin.common.selectors.revision import read_view
 from omniroute_admin.common.views.guard import needs
 
 PAGE_SIZE = 50
@@ -75,7 +75,7 @@ def spend_page(request: HttpRequest) -> HttpResponse:
     """Show each rung's money beside its budget, how it grew, where it went, and every event."""
     glance = Glance(now=clock.now(), zone=display_zone())
     asked = _asked(request, glance.now, glance.zone)
-    with read_snapshot():
+    with read_view():
         overview = read_overview(asked=asked, now=glance.now, zone=glance.zone)
         context = _breakdown(asked, overview, glance)
         context |= _events(asked, overview.stretch, glance, known=context["event_count"])
@@ -185,7 +185,7 @@ def spend_breakdown_file(request: HttpRequest) -> StreamingHttpResponse:
     """Send the breakdown that the address asks for, all of it, as CSV."""
     now, zone = clock.now(), display_zone()
     asked = _asked(request, now, zone)
-    with read_snapshot():
+    with read_view():
         stretch = read_stretch(asked=asked, now=now, zone=zone)
         if is_by_window(asked):
             lines = windows_file(_all_windows(asked, stretch, now))
@@ -211,7 +211,7 @@ def spend_events_file(request: HttpRequest) -> StreamingHttpResponse:
     """Send every row of the ledger that the address asks for, events and corrections, as CSV."""
     now, zone = clock.now(), display_zone()
     asked = _asked(request, now, zone)
-    with read_snapshot():
+    with read_view():
         stretch = read_stretch(asked=asked, now=now, zone=zone)
     rows = each_ledger_row(happened=happened_of(asked=asked, stretch=stretch))
     return _file("spend-events.csv", chain([head(EVENT_COLUMNS)], events_file(rows)))

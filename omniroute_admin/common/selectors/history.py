@@ -5,7 +5,7 @@ in their order, one more per kind that is among them reads them together with th
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -57,12 +57,10 @@ def find_acts(*, asked: Asked, limit: int, offset: int = 0) -> list[Act]:
     A command or a file writes thousands of rows at one instant: the changes of one kind and instant are one act.
     Where there are but two, each stands for itself, so that there may be twice `limit`.
     """
-    found = _merged(asked, _of_acts)
-    if found is None:
-        return []
-    ordered = found.order_by("-history_date", "-newest", "kind")[offset : offset + limit]
+    found = _merged(asked, _instants)
+    shown = [] if found is None else list(found.order_by("-history_date", "kind")[offset : offset + limit])
     counts: dict[Place, int] = {}
-    for kind, newest, _, oldest, count in ordered:
+    for kind, newest, oldest, count in _acts_at(asked, shown):
         counts[kind, newest] = count if count > _ALIKE else 1
         if count == _ALIKE:
             counts[kind, oldest] = 1
@@ -72,8 +70,19 @@ def find_acts(*, asked: Asked, limit: int, offset: int = 0) -> list[Act]:
 
 def count_acts(*, asked: Asked) -> int:
     """Return how many acts made the changes that are asked for; one query."""
-    found = _merged(asked, _of_acts)
+    found = _merged(asked, _instants)
     return 0 if found is None else found.count()
+
+
+def _acts_at(asked: Asked, shown: Sequence[tuple[str, datetime]]) -> list[tuple[str, int, int, int]]:
+    """Return (kind, newest, oldest, count) of the acts of these kinds and instants, in their order; one query."""
+    if not shown:
+        return []
+    # Only what a page shows is counted, between its ends: a history may be long.
+    until = shown[0][1] + timedelta(microseconds=1)
+    found = _merged(msgspec.structs.replace(asked, since=shown[-1][1], until=until), _of_acts)
+    told = {(kind, at): (newest, oldest, count) for kind, at, newest, oldest, count in found or ()}
+    return [(kind, *told[kind, at]) for kind, at in shown if (kind, at) in told]
 
 
 def find_entries(*, asked: Asked, limit: int, offset: int = 0) -> list[HistoryEntry]:
@@ -142,12 +151,16 @@ def _each(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
     return _asked_of(kind, asked).values_list("kind", "history_id", "history_date")
 
 
+def _instants(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
+    """Return (kind, history_date) of every act on a kind: an index has all of it."""
+    return _asked_of(kind, asked).values_list("kind", "history_date").distinct()
+
+
 def _of_acts(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:
-    """Return (kind, newest history_id, history_date, oldest history_id, count) of every act on a kind."""
-    # By the instant alone: the index on it has all that is asked for, however long the history is.
+    """Return (kind, history_date, newest history_id, oldest history_id, count) of every act on a kind."""
     alike = _asked_of(kind, asked).values("history_date", "kind")
     told = alike.annotate(newest=Max("history_id"), oldest=Min("history_id"), count=Count("history_id"))
-    return told.values_list("kind", "newest", "history_date", "oldest", "count")
+    return told.values_list("kind", "history_date", "newest", "oldest", "count")
 
 
 def _asked_of(kind: Kind, asked: Asked) -> QuerySet[Any, Any]:

@@ -44,19 +44,20 @@ def read_snapshot() -> Iterator[int]:
 
     Inside a transaction already open (a write, a test) that transaction is the view.
     """
-    with _view():
+    with read_view():
         yield current_revision()
 
 
 @contextmanager
 def read_present() -> Iterator[tuple[int, int]]:
     """Open one consistent view as `read_snapshot` does and yield `current_token()` of it, read first."""
-    with _view():
+    with read_view():
         yield current_token()
 
 
 @contextmanager
-def _view() -> Iterator[None]:
+def read_view() -> Iterator[None]:
+    """Open one consistent view as `read_snapshot` does, for what stands on no revision."""
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "postgresql":
