@@ -41,7 +41,7 @@ class Matched(StrEnum):
     NONE = "none"
 
 
-class CatalogRow(msgspec.Struct, frozen=True):
+class CatalogRow(msgspec.Struct, frozen=True, gc=False):
     """One row of the billing catalogue; `auth_type` None is provider-wide. Names are canonical."""
 
     provider: str
@@ -50,7 +50,7 @@ class CatalogRow(msgspec.Struct, frozen=True):
     auth_type: str | None = None
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What the catalogue says of one connection: its class, its overage, and which row said so."""
 
     billing: Billing
@@ -59,7 +59,7 @@ class Verdict(msgspec.Struct, frozen=True):
     overridden: bool = False
 
 
-class Price(msgspec.Struct, frozen=True):
+class Price(msgspec.Struct, frozen=True, gc=False):
     """One price row: USD per million tokens, valid in [effective_from, effective_to). None is "not known"."""
 
     provider: str

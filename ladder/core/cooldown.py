@@ -18,7 +18,7 @@ MOST_STEPS = 8
 """Failures beyond one more than these make no cooldown longer (C4)."""
 
 
-class Resting(msgspec.Struct, frozen=True):
+class Resting(msgspec.Struct, frozen=True, gc=False):
     """The acting cooldown of a pair; `until` None is "until cleared"."""
 
     cause: CooldownCause

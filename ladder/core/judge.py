@@ -18,7 +18,7 @@ _RUNG_OF_TIER = {Tier.FREE: Rung.FREE, Tier.CHEAP: Rung.CHEAP, Tier.PREMIUM: Run
 _RUNG_OF_BILLING = {Billing.SUBSCRIPTION: Rung.SUBSCRIPTION, Billing.KEYLESS: Rung.KEYLESS}
 
 
-class Account(msgspec.Struct, frozen=True):
+class Account(msgspec.Struct, frozen=True, gc=False):
     """A connection with what the catalogue says of it."""
 
     connection: Connection
@@ -54,7 +54,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     is_momentary: bool = False
 
 
-class Reason(msgspec.Struct, frozen=True):
+class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why a pair is out: its code, the binding window, and not before when it returns (None: unknown).
 
     `resting` is the acting cooldown where the code is `cooldown`: other reasons may keep the pair out for longer.
@@ -66,7 +66,7 @@ class Reason(msgspec.Struct, frozen=True):
     resting: Resting | None = None
 
 
-class PairOutcome(msgspec.Struct, frozen=True):
+class PairOutcome(msgspec.Struct, frozen=True, gc=False):
     """What became of one pair; `reason` None means it is in. It stays so until `change_at` (exclusive).
 
     `recode_at`, never earlier, is when more than the return time changes: what counts where that is not told (P6).
@@ -100,7 +100,7 @@ def judge_pair(*, account: Account, under: Circumstances, now: datetime) -> Pair
     return PairOutcome(account.connection.connection_id, rung, reason, may_bill, change_at, recode_at)
 
 
-class _Facing(msgspec.Struct, frozen=True):
+class _Facing(msgspec.Struct, frozen=True, gc=False):
     """What may keep a pair out for now, at an instant and after it."""
 
     open_until: datetime | None

@@ -12,14 +12,14 @@ from ladder.core.reasons import PRECEDENCE, Code
 from ladder.core.values import Combine, LadderSettings, QuotaVerdict, ReadingStatus, Window
 
 
-class WindowJudgement(msgspec.Struct, frozen=True):
+class WindowJudgement(msgspec.Struct, frozen=True, gc=False):
     """Verdict of one window (Q1 to Q4); `code` is None where it is usable."""
 
     verdict: QuotaVerdict
     code: Code | None = None
 
 
-class QuotaJudgement(msgspec.Struct, frozen=True):
+class QuotaJudgement(msgspec.Struct, frozen=True, gc=False):
     """Verdict of all counting windows (Q8); `window` is the binding one and `returns_at` the return time (Q9)."""
 
     verdict: QuotaVerdict

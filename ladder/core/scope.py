@@ -15,7 +15,7 @@ from ladder.core.reasons import Code
 from ladder.core.values import Rung
 
 _SHAPES_KEPT = 20_000
-_LISTS_KEPT = 64
+_LISTS_KEPT = 16
 """A provider's connections come in few lists; where callers make up many, the first are remembered and no more."""
 
 _CODES = tuple(Code)

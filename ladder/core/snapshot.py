@@ -35,7 +35,7 @@ _BEFORE_ABILITY = tuple(Code)[: tuple(Code).index(Code.CAPABILITY_MISSING)]
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
-class Placed(msgspec.Struct, frozen=True):
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """The scope of one (provider, model), and until when tier and ability are what they are."""
 
     scope: Scope

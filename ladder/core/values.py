@@ -124,7 +124,7 @@ class LadderSettings(msgspec.Struct, frozen=True):
     max_reading_age_seconds: int = 180
 
 
-class Window(msgspec.Struct, frozen=True):
+class Window(msgspec.Struct, frozen=True, gc=False):
     """A quota window with its current reading; `observed_at` None is "no reading".
 
     `observed_at` is what the age counts from: the earlier of observed and received. `held` says that the connection
@@ -146,7 +146,7 @@ class Window(msgspec.Struct, frozen=True):
     exit_cutoff_percent: Decimal | None = None
 
 
-class Cooldown(msgspec.Struct, frozen=True):
+class Cooldown(msgspec.Struct, frozen=True, gc=False):
     """A cooldown of a connection; `model` None means every model, `effective_until` None "until cleared"."""
 
     cause: CooldownCause
@@ -154,7 +154,7 @@ class Cooldown(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class Connection(msgspec.Struct, frozen=True):
+class Connection(msgspec.Struct, frozen=True, gc=False):
     """One account at one provider, with all that the decision asks of it.
 
     `is_implied`: a keyless path that nobody stored, of which only a report speaks; it is known, but in no stored pool.
@@ -171,7 +171,7 @@ class Connection(msgspec.Struct, frozen=True):
     cooldowns: tuple[Cooldown, ...] = ()
 
 
-class Hold(msgspec.Struct, frozen=True):
+class Hold(msgspec.Struct, frozen=True, gc=False):
     """Money reserved until an instant (M2)."""
 
     amount_usd: Decimal

@@ -12,6 +12,7 @@ from ladder.core.values import LadderSettings, Period, Weekday
 from ladder.mapping import to_settings
 from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.models import RungBudget
+from omniroute_admin.common.selectors.compiled import Compiled
 
 
 class BudgetSettings(msgspec.Struct, frozen=True):
@@ -29,6 +30,20 @@ class StoredSettings(msgspec.Struct, frozen=True):
     ladder: LadderSettings
     thresholds: Thresholds
     budgets: dict[str, BudgetSettings]
+
+
+def read_settings() -> LadderSettings:
+    """Read the settings of the decision; one query, whose SQL is made once."""
+    return LadderSettings(*_SETTINGS.rows([1])[0])
+
+
+_SETTINGS = Compiled(
+    lambda keys: (
+        LadderSettingsRow.objects.filter(pk__in=keys)
+        .order_by()
+        .values_list("exit_cutoff_percent", "reentry_min_remaining_percent", "max_reading_age_seconds")
+    )
+)
 
 
 def read_budget_rows() -> list[RungBudget]:

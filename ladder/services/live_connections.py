@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from django.db import IntegrityError, transaction
@@ -14,6 +15,7 @@ from ladder.models import Connection
 from ladder.services.trail import remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider
 from omniroute_admin.common.history import Actor, stamp
+from omniroute_admin.common.selectors.compiled import FEW, Compiled
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -89,9 +91,17 @@ def lock_connections(*, connection_ids: Collection[str]) -> LiveConnections:
     overtake each other within one connection nor wait for each other in a circle.
     """
     wanted = sorted({one for one in connection_ids if is_connection_id(one)})
-    rows = locked(Connection.objects.live().filter(connection_id__in=wanted))
-    found = [(row.pk, row.connection_id, row.provider) for row in rows.only("pk", "connection_id", "provider")]
-    return LiveConnections(rows=found, aliases=dict(ProviderAlias.objects.values_list("alias", "provider")))
+    found = _NAMED.rows(wanted) if len(wanted) <= FEW else list(_named(wanted))
+    return LiveConnections(rows=found, aliases=dict(_ALIASES.all()))
+
+
+def _named(connection_ids: Collection[str]) -> "QuerySet[Connection, Any]":
+    rows = locked(Connection.objects.live().filter(connection_id__in=connection_ids))
+    return rows.values_list("pk", "connection_id", "provider")
+
+
+_NAMED = Compiled(_named)
+_ALIASES = Compiled(lambda keys: ProviderAlias.objects.order_by().values_list("alias", "provider"))
 
 
 def locked(rows: QuerySet[Connection]) -> QuerySet[Connection]:

@@ -6,12 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+from django.db.models import QuerySet
 
 from ladder.core.trail import is_in_band, window_seen
 from ladder.core.values import Combine, LadderSettings, ReadingStatus, Window
 from ladder.mapping import age_from
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.services.reading_items import Observation
+from omniroute_admin.common.selectors.compiled import FEW, Compiled
 from omniroute_admin.common.services.statements import insert_many, quoted, update_many
 
 _OBSERVED = ("observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at")
@@ -172,10 +174,20 @@ class ReadingStore:
         return window_id
 
 
+_LOADED = ("connection_id", "window", "id", *_STATE, *_OWNED_BY_OPERATOR)
+
+
+def _windows_of(connection_keys: Collection[int]) -> "QuerySet[QuotaWindow, Any]":
+    return QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id").values_list(*_LOADED)
+
+
+_WINDOWS = Compiled(_windows_of)
+
+
 def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
-    names = ("connection_id", "window", "id", *_STATE, *_OWNED_BY_OPERATOR)
-    for row in QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id").values_list(*names):
-        state = WindowState(**dict(zip(names, row, strict=True)))
+    is_few = len(connection_keys) <= FEW
+    for row in _WINDOWS.rows(list(connection_keys)) if is_few else _windows_of(connection_keys):
+        state = WindowState(**dict(zip(_LOADED, row, strict=True)))
         state.status, state.combine = ReadingStatus(state.status), Combine(state.combine)
         yield state
 

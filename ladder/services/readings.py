@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from ladder.core.timeline_causes import Cause
-from ladder.mapping import to_settings
-from ladder.models import LadderSettings
+from ladder.selectors.settings import read_settings
 from ladder.services.answers import Rejected, TelemetryAnswer
 from ladder.services.cooldowns import lift_quota_cooldowns
 from ladder.services.live_connections import LiveConnections, Refusal, lock_connections
@@ -82,7 +81,7 @@ def _maybe_flipping(store: ReadingStore, now: datetime) -> set[int]:
     """Return the connections that may look another way after this body; the settings are read where any is written."""
     if not store.is_changed:
         return set()
-    return store.restless(settings=to_settings(LadderSettings.objects.get(pk=1)), now=now)
+    return store.restless(settings=read_settings(), now=now)
 
 
 def _observe(item: Item, now: datetime) -> Observation | Refusal:

@@ -10,10 +10,13 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-_MARK = -9_000_000_000_000
-"""Marks count down from here: no key is as low, and a column of keys takes it."""
+_LOWEST = -9_000_000_000_000
+"""Marks in the place of keys count down from here: no key is as low. Those of texts are no text that anybody has."""
 
-_SHAPES_KEPT = 256
+FEW = 200
+"""Up to so many keys a shape is worth keeping; more are asked for as Django does it."""
+
+_SHAPES_KEPT = 512
 _Shape = tuple[str, tuple[tuple[int | None, Any], ...], Any]
 
 
@@ -25,27 +28,33 @@ class Compiled:
         self._build = build
         self._shapes: dict[tuple[Hashable, ...], _Shape] = {}
 
-    def rows(self, keys: Sequence[int], *given: Hashable) -> list[tuple[Any, ...]]:
-        """Return the rows of these keys; `given` is what else the query is made with. No key is no row."""
-        if not keys:
-            return []
-        sql, params, compiler = self._shape(len(keys), given)
+    def rows(self, keys: Sequence[int] | Sequence[str], *given: Hashable) -> list[tuple[Any, ...]]:
+        """Return the rows of these keys or texts; `given` is what else the query is made with. No key is no row."""
+        return self._ask(keys, given) if keys else []
+
+    def all(self, *given: Hashable) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that asks for no keys."""
+        return self._ask((), given)
+
+    def _ask(self, keys: Sequence[Any], given: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
+        is_text = bool(keys) and isinstance(keys[0], str)
+        sql, params, compiler = self._shape(len(keys), is_text, given)
         with connection.cursor() as cursor:
             cursor.execute(sql, [param if place is None else keys[place] for place, param in params])
             found = cursor.fetchall()
         return list(compiler.results_iter([found], tuple_expected=True))
 
-    def _shape(self, count: int, given: tuple[Hashable, ...]) -> _Shape:
-        name = (connection.alias, connection.vendor, count, *given)
+    def _shape(self, count: int, is_text: bool, given: tuple[Hashable, ...]) -> _Shape:
+        name = (connection.alias, connection.vendor, count, is_text, *given)
         known = self._shapes.get(name)
         if known is None:
             if len(self._shapes) >= _SHAPES_KEPT:
                 self._shapes.clear()
-            known = self._shapes[name] = self._make(count, given)
+            known = self._shapes[name] = self._make(count, is_text, given)
         return known
 
-    def _make(self, count: int, given: tuple[Hashable, ...]) -> _Shape:
-        marks = [_MARK - index for index in range(count)]
+    def _make(self, count: int, is_text: bool, given: tuple[Hashable, ...]) -> _Shape:
+        marks: list[Any] = [f"\x01{index}" if is_text else _LOWEST - index for index in range(count)]
         compiler = self._build(marks, *given).query.get_compiler(connection=connection)
         sql, params = compiler.as_sql()
         place = {mark: index for index, mark in enumerate(marks)}
