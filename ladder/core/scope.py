@@ -55,12 +55,13 @@ def shape_of(marks: tuple[int, ...]) -> Shape:
 
 
 class Listed:
-    """What a list of connections comes to in one scope: survivors by rung, and how many are out by code."""
+    """What a list of connections comes to in one scope: survivors by rung, how many are out by code, until when."""
 
-    __slots__ = ("by_rung", "counts", "merged")
+    __slots__ = ("by_rung", "counts", "merged", "until")
 
-    def __init__(self, ids: tuple[str, ...], shape: Shape) -> None:
+    def __init__(self, ids: tuple[str, ...], shape: Shape, until: datetime) -> None:
         chosen = shape.by_rung
+        self.until = until
         self.by_rung = _taken(ids, chosen)
         self.merged = self.by_rung if shape.merged is chosen else _taken(ids, shape.merged)
         self.counts = shape.counts
@@ -113,7 +114,7 @@ class Scope:
         shape = shape_of(marks)
         if len(self.lists) >= _LISTS_KEPT:
             return shape
-        found = self.lists[ids] = Listed(ids, shape)
+        found = self.lists[ids] = Listed(ids, shape, self.until_of(ids))
         return found
 
     def without(self, names: Iterable[str]) -> "Scope":
@@ -138,5 +139,7 @@ class Scope:
 
     def until_of(self, ids: tuple[str, ...]) -> datetime:
         """Return the first instant at which one of these pairs changes; of a connection nobody knows there is none."""
-        ends = self.ends
-        return min((ends.get(name, NEVER) for name in ids), default=NEVER)
+        try:
+            return min(map(self.ends.__getitem__, ids), default=NEVER)
+        except KeyError:
+            return min((self.ends.get(name, NEVER) for name in ids), default=NEVER)

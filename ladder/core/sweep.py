@@ -47,9 +47,12 @@ def sweep(
             scope.drop_past(now)
         ids: tuple[str, ...] = (one.connection_id,) if several is None else several  # type: ignore[assignment]
         listed = scope.lists.get(ids) or _read(snapshot, placed, ids, now)
-        if scope.until < until or placed.change_at is not NEVER:
-            until = min(until, _until(snapshot, placed, ids, now))
         is_ready = type(listed) is Listed
+        ends = listed.until if is_ready else scope.until  # type: ignore[union-attr]
+        if ends < until:
+            until = ends if is_ready else min(until, scope.until_of(ids))
+        if placed.change_at is not NEVER and placed.change_at < until:
+            until = min(until, snapshot.placed_until(placed=placed, ids=ids, now=now))
         for rung, word, who, may_bill in listed.by_rung if is_split else listed.merged:
             survivors = who if is_ready else survivors_of(ids, who)  # type: ignore[arg-type]
             told = None if several is None else survivors
@@ -65,14 +68,6 @@ def _read(snapshot: Snapshot, placed: Placed, ids: tuple[str, ...], now: datetim
     if None in marks:
         marks = (*map(mark_of, snapshot.outcomes(scope=placed.scope, ids=ids, now=now)),)
     return placed.scope.listed(ids, marks)  # type: ignore[arg-type]
-
-
-def _until(snapshot: Snapshot, placed: Placed, ids: tuple[str, ...], now: datetime) -> datetime:
-    """Return when what became of one of these pairs first changes by itself."""
-    until = placed.scope.until_of(ids)
-    if placed.change_at < until:
-        until = min(until, snapshot.placed_until(placed=placed, ids=ids, now=now))
-    return until
 
 
 def _counts(left: Iterable[Listed | Shape]) -> dict[Code, int]:
