@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -36,6 +37,12 @@ async def sent(*pieces: bytes, then: asyncio.Event | None = None) -> AsyncIterat
     yield b""
 
 
+def run(work):
+    """Await something in a thread of its own: the browser of other tests keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as one:
+        return one.submit(asyncio.run, work).result()
+
+
 def arrivals(*, most_bytes: int = 100, most_together: int = 1_000, seconds: float = NEVER) -> Arrivals:
     return Arrivals(most_bytes=most_bytes, most_together=most_together, seconds=seconds)
 
@@ -47,7 +54,7 @@ async def received(arriving: Arrivals, *pieces: bytes, declared: int, then: asyn
 
 # --- bodies on their way ---------------------------------------------------------------------------------------------
 def test_a_body_is_what_its_pieces_are_together() -> None:
-    assert asyncio.run(received(arrivals(), b"ab", b"c", declared=3)) == b"abc"
+    assert run(received(arrivals(), b"ab", b"c", declared=3)) == b"abc"
 
 
 def test_a_body_that_says_it_is_too_large_is_refused_and_not_read() -> None:
@@ -60,7 +67,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_and_not_read() -> None:
             raise AssertionError("it was handed on")
 
     with pytest.raises(TooLarge, match="at most 100 bytes"):
-        asyncio.run(refused())
+        run(refused())
 
 
 def test_a_body_that_is_not_there_in_time_is_refused() -> None:
@@ -68,12 +75,12 @@ def test_a_body_that_is_not_there_in_time_is_refused() -> None:
         return await received(arrivals(seconds=0.001), b"[", declared=9, then=asyncio.Event())
 
     with pytest.raises(TooSlow):
-        asyncio.run(dripping())
+        run(dripping())
 
 
 def test_a_body_that_breaks_off_is_refused() -> None:
     with pytest.raises(BadRequest) as refusal:
-        asyncio.run(received(arrivals(), b"ab", declared=3))
+        run(received(arrivals(), b"ab", declared=3))
     assert refusal.value.code == "unreadable_body"
 
 
@@ -86,7 +93,7 @@ def test_the_largest_body_goes_when_all_together_are_too_large_and_the_others_ar
         kept = asyncio.create_task(received(arriving, b"z" * 61, declared=70, then=end))
         return [*small, *await asyncio.gather(large, return_exceptions=True), await _ended(kept)]
 
-    small, large, kept = asyncio.run(together())
+    small, large, kept = run(together())
     assert small == b"y" * 30
     assert isinstance(large, TooBusy)
     assert kept == "waits"
@@ -108,7 +115,7 @@ def test_a_body_counts_until_its_request_is_answered_and_no_longer() -> None:
                 await received(arriving, b"y" * 60, declared=60)
         return await received(arriving, b"z" * 100, declared=100)
 
-    assert asyncio.run(two()) == b"z" * 100
+    assert run(two()) == b"z" * 100
 
 
 def test_a_request_says_how_long_its_body_is() -> None:
