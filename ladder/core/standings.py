@@ -62,6 +62,11 @@ class Ground:
         self._budgets[rung] = budget
         self._closed[rung] = closed_spans(budget=budget, now=now)
 
+    def drop_budget(self, *, rung: Rung) -> None:
+        """Let a rung have no budget any more: no limit (M1)."""
+        self._budgets.pop(rung, None)
+        self._closed.pop(rung, None)
+
     def forget_models(self) -> None:
         """Look anew which models there are and what their tiers are: a price began or ended."""
         self._models: dict[tuple[str, tuple[str, ...]], Models] = {}

@@ -159,6 +159,8 @@ class _Teller:
         windows = self._moment.budgets[rung]
         if windows:
             self._ground.take_budget(rung=rung, budget=budget_at(windows=windows, at=self._at), now=self._at)
+        else:
+            self._ground.drop_budget(rung=rung)
         return {key for key, placed in self._placed.items() if rung.word in placed.standings}
 
     def _look_at(self, touched: Iterable[int], *, why: _Why, at: datetime, revision: int | None = None) -> None:

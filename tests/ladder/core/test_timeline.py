@@ -159,6 +159,15 @@ def test_a_budget_window_that_turns_opens_the_rung_at_its_instant_m2_m3():
     assert told(telling) == [(HOUR, 1, "exhausted>usable", "budget"), (HOUR, None, "idle>serving", "budget")]
 
 
+def test_a_rung_that_has_no_budget_any_more_opens_m1():
+    spent = Budget(Decimal(5), Decimal(5))
+    moment = moment_of(msgspec.structs.replace(paid(spent), budgets={}))
+    write = Write(NOW + HOUR, 0, (BudgetImage(Rung.CHEAP, (spent,)),))
+    redone = undo(moment=moment, writes=[write], keep=1)
+    telling = tell(moment=moment, writes=redone, seen=None, told={}, start=NOW, now=NOW + 2 * HOUR)
+    assert told(telling) == [(HOUR, 1, "exhausted>usable", "budget"), (HOUR, None, "idle>serving", "budget")]
+
+
 def test_a_budget_spent_again_since_its_window_turned_stays_as_it_was_m4():
     spent = Budget(Decimal(5), Decimal(5), window_end=NOW + HOUR)
     again = Budget(Decimal(5), Decimal(6), window_end=NOW + 25 * HOUR)
