@@ -1,11 +1,12 @@
 """Where one connection stands, on which rungs and in what state, asked without working out the rest of the ladder."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
-from billing_catalog.core.billing import classify, index_catalog
+from billing_catalog.core.billing import index_catalog
 from billing_catalog.core.globs import glob_matches
 from billing_catalog.core.values import Tier
+from ladder.core.accounts import account_of
 from ladder.core.instants import NEVER
 from ladder.core.judge import Account, Circumstances, rung_of
 from ladder.core.money import Span, closed_spans
@@ -73,14 +74,7 @@ class Ground:
 
     def account_of(self, connection: Connection) -> Account:
         """Return a connection with what the catalogue says of it."""
-        verdict = classify(
-            catalog=self._catalog,
-            provider=connection.provider,
-            connection_id=connection.connection_id,
-            auth_type=connection.auth_type,
-            overage_override=connection.overage_override,
-        )
-        return Account(connection, verdict)
+        return account_of(connection, self._catalog)
 
     def stand(self, *, account: Account, now: datetime) -> tuple[dict[str, Standing], datetime]:
         """Return the standing of a connection on each rung it is on, and when one of them changes by itself.
@@ -114,7 +108,7 @@ class Ground:
 
     def _models_of(self, account: Account, now: datetime) -> Models:
         """Return by tier one model for each way in which the account's patterns tell its provider's models apart."""
-        patterns = _patterns(account.connection) if account.globs else ()
+        patterns = tuple(sorted(account.globs))
         key = (account.connection.provider, patterns)
         found = self._models.get(key)
         if found is None:
@@ -130,12 +124,3 @@ class Ground:
         for (tier, _), model in kinds.items():
             by_tier[tier] = (*by_tier.get(tier, ()), model)
         return by_tier
-
-
-def _patterns(one: Connection) -> tuple[str, ...]:
-    said: Iterable[str | None] = (
-        *one.excluded_models,
-        *(window.model for window in one.windows),
-        *(cooldown.model for cooldown in one.cooldowns),
-    )
-    return tuple(sorted({pattern for pattern in said if pattern is not None}))
