@@ -26,7 +26,7 @@ from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
-from omniroute_admin.common.selectors.compiled import FEW, Compiled
+from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.selectors.revision import read_present, read_snapshot, touched_since
 
 Read = TypeVar("Read")
@@ -179,17 +179,13 @@ def read_connections(*, settings: LadderSettings) -> tuple[Connection, ...]:
 
 
 def read_accounts(*, settings: LadderSettings, keys: Collection[int] | None = None) -> dict[int, Connection]:
-    """Read the live connections among these rows (None: all of them) by the keys of their rows; three queries.
-
-    For a few, as a renewal reads them, the SQL is made once.
-    """
-    if keys is not None and len(keys) <= FEW:
-        few = sorted(keys)
-        return _by_key(_CONNECTIONS.rows(few), _WINDOWS.rows(few, settings), _COOLDOWNS.rows(few))
+    """Read the live connections among these rows (None: all of them) by the keys of their rows; three queries."""
+    if keys is not None:
+        among = sorted(keys)
+        return _by_key(_CONNECTIONS.rows(among), _WINDOWS.rows(among, settings), _COOLDOWNS.rows(among))
     live = ConnectionRow.objects.live()
-    live = live if keys is None else live.filter(pk__in=keys)
-    among = live.order_by().values("pk")
-    return _by_key(_connections_of(live), _windows_of(among, settings), _cooldowns_of(among))
+    of_live = live.order_by().values("pk")
+    return _by_key(_connections_of(live), _windows_of(of_live, settings), _cooldowns_of(of_live))
 
 
 def _connections_of(live: "QuerySet[ConnectionRow]") -> "QuerySet[ConnectionRow, Any]":

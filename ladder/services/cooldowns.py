@@ -18,7 +18,7 @@ from ladder.selectors.held import held_windows
 from ladder.services.live_connections import locked
 from ladder.services.trail import remember_accounts
 from omniroute_admin.common.history import Actor, stamp
-from omniroute_admin.common.selectors.compiled import FEW, Compiled
+from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.services.revision import deciding_write
 from omniroute_admin.common.services.statements import delete_many, write_history
 
@@ -113,7 +113,7 @@ def lift_quota_cooldowns(*, connection_keys: Collection[int], actor: Actor, now:
     The windows that count for the cooldown's model must be usable together by readings newer than the report alone. A
     cooldown of every model asks the windows that count for every model, or, where there is none, all of them.
     """
-    if len(connection_keys) <= FEW and not _ABOUT_QUOTA.rows(list(connection_keys)):
+    if not _ABOUT_QUOTA.rows(list(connection_keys)):
         return 0
     acting = Q(effective_until__isnull=True) | Q(effective_until__gt=now)
     rows = Cooldown.objects.filter(acting, connection__in=connection_keys, cause=CooldownCause.QUOTA)

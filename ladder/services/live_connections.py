@@ -15,7 +15,7 @@ from ladder.models import Connection
 from ladder.services.trail import remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider
 from omniroute_admin.common.history import Actor, stamp
-from omniroute_admin.common.selectors.compiled import FEW, Compiled
+from omniroute_admin.common.selectors.compiled import Compiled
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -91,8 +91,7 @@ def lock_connections(*, connection_ids: Collection[str]) -> LiveConnections:
     overtake each other within one connection nor wait for each other in a circle.
     """
     wanted = sorted({one for one in connection_ids if is_connection_id(one)})
-    found = _NAMED.rows(wanted) if len(wanted) <= FEW else list(_named(wanted))
-    return LiveConnections(rows=found, aliases=dict(_ALIASES.all()))
+    return LiveConnections(rows=_NAMED.rows(wanted), aliases=dict(_ALIASES.all()))
 
 
 def _named(connection_ids: Collection[str]) -> "QuerySet[Connection, Any]":

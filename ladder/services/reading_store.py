@@ -13,7 +13,7 @@ from ladder.core.values import Combine, LadderSettings, ReadingStatus, Window
 from ladder.mapping import age_from
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.services.reading_items import Observation
-from omniroute_admin.common.selectors.compiled import FEW, Compiled
+from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.services.statements import insert_many, quoted, update_many
 
 _OBSERVED = ("observed_at", "received_at", "remaining_percent", "unlimited", "status", "reset_at")
@@ -185,8 +185,7 @@ _WINDOWS = Compiled(_windows_of)
 
 
 def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
-    is_few = len(connection_keys) <= FEW
-    for row in _WINDOWS.rows(list(connection_keys)) if is_few else _windows_of(connection_keys):
+    for row in _WINDOWS.rows(list(connection_keys)):
         state = WindowState(**dict(zip(_LOADED, row, strict=True)))
         state.status, state.combine = ReadingStatus(state.status), Combine(state.combine)
         yield state

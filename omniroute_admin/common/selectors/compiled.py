@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 _LOWEST = -9_000_000_000_000
 """Marks in the place of keys count down from here: no key is as low. Those of texts are no text that anybody has."""
 
-FEW = 200
+_FEW = 200
 """Up to so many keys a shape is worth keeping; more are asked for as Django does it."""
 
 _SHAPES_KEPT = 512
@@ -30,6 +30,8 @@ class Compiled:
 
     def rows(self, keys: Sequence[int] | Sequence[str], *given: Hashable) -> list[tuple[Any, ...]]:
         """Return the rows of these keys or texts; `given` is what else the query is made with. No key is no row."""
+        if len(keys) > _FEW:
+            return list(self._build(keys, *given))
         return self._ask(keys, given) if keys else []
 
     def all(self, *given: Hashable) -> list[tuple[Any, ...]]:
