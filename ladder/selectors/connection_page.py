@@ -5,7 +5,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 from django.db import connection as database
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, prefetch_related_objects
 from django.db.models.functions import Coalesce
@@ -17,19 +16,6 @@ from ladder.mapping import age_from
 from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow, RungFlip
 
 _EXHAUSTED = ReadingStatus.EXHAUSTED.value
-
-
-class WindowFact(msgspec.Struct, frozen=True):
-    """What a card tells of a window beyond its judgement.
-
-    `used_up_at`: since when every reading is at or below the cutoff or says exhausted; `earlier_reset_at`: the reset
-    that its readings told of last and that has passed. Both None where nothing tells of it.
-    """
-
-    key: int
-    window: str
-    used_up_at: datetime | None = None
-    earlier_reset_at: datetime | None = None
 
 
 def connections_named(*, provider: str, connection_id: str) -> list[Connection]:

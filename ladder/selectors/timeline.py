@@ -140,11 +140,11 @@ def _read_acts() -> dict[int, int]:
 def flips_between(
     *, start: datetime, end: datetime, kind: str | None = None, connection: Connection | None = None
 ) -> QuerySet[RungFlip, Any]:
-    """Return the flips in [start, end) in the order in which they happened, with their connections.
+    """Return the flips in [start, end) in the order in which they happened.
 
     Of one `kind` (`connection` or `rung`) and of one connection only, where those are given.
     """
-    rows = RungFlip.objects.filter(at__gte=start, at__lt=end).select_related("connection").order_by("at", "id")
+    rows = RungFlip.objects.filter(at__gte=start, at__lt=end).order_by("at", "id")
     rows = rows if kind is None else rows.filter(kind=kind)
     return rows if connection is None else rows.filter(connection=connection)
 

@@ -12,9 +12,10 @@ from ladder.core.marks import BUDGET_ENDS, BudgetVersion, Happened, Lane, lane_o
 from ladder.core.stretches import THINNED_REACH, Sample, Stretch, Turn, find_stretches
 from ladder.core.timeline import Serving
 from ladder.core.values import Period, Rung, Weekday
-from ladder.models import RungBudget, RungFlip, RungSample, TimelineCursor
+from ladder.models import RungBudget, TimelineCursor
 from ladder.selectors.acts import ACTS, acts_between
 from ladder.selectors.slots import HOUR, MINUTE, slot_of, slot_start
+from ladder.selectors.timeline import flips_between, samples_between
 
 _BY_THE_MINUTE = timedelta(days=2)
 _WORDS = {int(rung): rung.word for rung in Rung}
@@ -45,13 +46,13 @@ def _read_samples(start: datetime, end: datetime) -> Iterator[Sample]:
         default=Value(_NONE),
         output_field=IntegerField(),
     )
-    rows = RungSample.objects.filter(at__gte=start, at__lt=end).order_by("at").values("at")
+    rows = samples_between(start=start, end=end).order_by("at").values("at")
     for at, serving in rows.annotate(serving=Max(index)).values_list("at", "serving"):
         yield Sample(at, _WORDS.get(serving))
 
 
 def _read_turns(start: datetime, end: datetime) -> Iterator[Turn]:
-    rows = RungFlip.objects.filter(kind="rung", at__gte=start, at__lt=end).order_by("at", "id")
+    rows = flips_between(start=start, end=end, kind="rung")
     for at, rung, state, cause in rows.values_list("at", "rung", "to_state", "cause"):
         yield Turn(at, rung, state == Serving.SERVING, cause)
 
@@ -72,7 +73,7 @@ def _slots(rows: QuerySet[Any, Any], field: str, size: int, what: str) -> QueryS
 
 
 def _flips(start: datetime, end: datetime, size: int) -> Iterator[Happened]:
-    rows = RungFlip.objects.filter(kind="connection", at__gte=start, at__lt=end)
+    rows = flips_between(start=start, end=end, kind="connection")
     for slot, cause, count in _slots(rows, "at", size, "cause"):
         yield Happened(max(slot_start(slot), start), lane_of_flip(cause), cause, count)
 

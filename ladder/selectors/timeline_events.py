@@ -10,8 +10,9 @@ from django.db.models.functions import Coalesce, NullIf
 
 from ladder.core.instants import TICK
 from ladder.core.timeline_causes import Cause
-from ladder.models import Connection, RungFlip
+from ladder.models import Connection
 from ladder.selectors.acts import ACTS, Act
+from ladder.selectors.timeline import flips_between
 
 FLIP = "flip"
 """The kind of an event that is a flip; all other kinds are those of the history."""
@@ -135,7 +136,7 @@ def _flips(start: datetime, end: datetime, asked: EventFilter) -> Iterator[Query
     """Yield the flips that are asked for; nothing where none can be."""
     if asked.cause and asked.cause not in set(Cause):
         return
-    rows = RungFlip.objects.filter(at__gte=start, at__lt=end).order_by()
+    rows = flips_between(start=start, end=end).order_by()
     rows = rows.filter(at=asked.at) if asked.at else rows
     rows = rows.filter(cause=asked.cause) if asked.cause else rows
     rows = rows.filter(rung=asked.rung) if asked.rung else rows
