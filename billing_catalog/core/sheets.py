@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from omniroute_admin.common.core.cells import plain_cell, safe_cell
+from omniroute_admin.common.core.cells import csv_line, plain_cell, safe_cell
 from omniroute_admin.common.core.numbers import decimal_text
 
 Problem = tuple[str, str]
@@ -70,22 +70,8 @@ def list_of(text: str) -> list[str]:
 
 def csv_text(*, columns: Columns, rows: Iterable[Mapping[str, str]]) -> str:
     """Return rows as CSV with a heading; no cell of it can be taken for a formula."""
-    sink = _Sink()
-    writer = csv.writer(sink)
-    writer.writerow(columns.names)
-    for row in rows:
-        writer.writerow([safe_cell(row[name]) for name in columns.names])
-    return "".join(sink.parts)
-
-
-class _Sink:
-    """Takes what a writer writes."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-
-    def write(self, text: str) -> None:
-        self.parts.append(text)
+    lines = [columns.names, *([safe_cell(row[name]) for name in columns.names] for row in rows)]
+    return "".join(map(csv_line, lines))
 
 
 def read_csv(*, text: str, kind: str, columns: Columns) -> Sheet:

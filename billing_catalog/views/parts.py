@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.db import models
@@ -17,13 +15,9 @@ from billing_catalog.services.kinds import By, Kind
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance
 from omniroute_admin.common.history import Actor
+from omniroute_admin.common.zone import display_zone
 
 PAGE_SIZE = 50
-
-
-def display_zone() -> ZoneInfo:
-    """Return the zone that pages tell times in."""
-    return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
 
 
 def glance() -> Glance:

@@ -22,7 +22,6 @@ from billing_catalog.services.kinds import PRICES
 from billing_catalog.services.setting_prices import PriceSet, finish_price, seen_price, set_price
 from billing_catalog.views.parts import (
     by_of,
-    display_zone,
     frame,
     glance,
     leaf_of,
@@ -38,6 +37,7 @@ from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.forms import seen_text
 from omniroute_admin.common.selectors.history import entries_of
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 SORTS = (
     ("", "Order of a stored pool"),

@@ -25,11 +25,11 @@ from ladder.views.connection_acts import ACTS, Act, Run
 from ladder.views.connection_offers import act_facts, offered
 from ladder.views.connection_page import Subject, drawn, region_context, subject_of
 from ladder.views.connection_query import ConnectionAsked, connection_asked
-from ladder.views.picture import is_current, picture_of, sums_of
+from ladder.views.picture import sums_of
+from ladder.views.polls import answer_held, changed_regions
 from ladder.views.regions import out_of_band
-from ladder.views.seen import display_zone, see_bare
+from ladder.views.seen import see_bare
 from omniroute_admin.common import clock
-from omniroute_admin.common.backends import token_read_with
 from omniroute_admin.common.constraints import field_errors
 from omniroute_admin.common.core.screen import Moment
 from omniroute_admin.common.core.stale import Difference
@@ -37,8 +37,7 @@ from omniroute_admin.common.errors import FieldError, ProductError
 from omniroute_admin.common.forms import seen_text
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.scopes import rights_of_user
-from omniroute_admin.common.selectors.revision import current_token
-from omniroute_admin.common.views.guard import needs, require_right, sign_in_again
+from omniroute_admin.common.views.guard import needs
 
 WRITE = "connections:write"
 CONFLICT, REFUSED = 409, 400
@@ -184,13 +183,9 @@ def live_connection(request: HttpRequest, provider: str, connection_id: str) -> 
 
     A connection that is gone meanwhile tells so in its regions: its page stays.
     """
-    if not request.user.is_authenticated:
-        return sign_in_again()
-    token, now = request.GET.get("v", ""), clock.now()
-    held = picture_of(token)
-    if held and is_current(held, token=token_read_with(request.user) or current_token(), now=now, zone=display_zone()):
-        return HttpResponse(status=204)
-    require_right(request.user, "connections:read")
+    answer = answer_held(request, right="connections:read", now=clock.now())
+    if answer is not None:
+        return answer
     rows = connections_named(provider=provider, connection_id=connection_id)
     subject = _subject(rows, connection_asked(request.GET))
     if subject is None:
@@ -199,14 +194,13 @@ def live_connection(request: HttpRequest, provider: str, connection_id: str) -> 
     return render(
         request,
         "ladder/connection/_live.html",
-        context | {"shows": "connection", "changed": _changed(request, context, token)},
+        context | {"shows": "connection", "changed": _changed(request, context)},
     )
 
 
-def _changed(request: HttpRequest, context: dict[str, Any], token: str) -> list[Any]:
-    held = sums_of(token)
-    regions = {name: html for name, html in context["regions"].items() if held.get(name) != context["sums"][name]}
-    if held.get("acts") != context["sums"]["acts"]:
+def _changed(request: HttpRequest, context: dict[str, Any]) -> list[Any]:
+    regions = changed_regions(request, context)
+    if sums_of(request.GET.get("v", "")).get("acts") != context["sums"]["acts"]:
         regions["acts"] = render_to_string("ladder/connection/_acts.html", context, request=request)
     return [out_of_band(name=name, html=html) for name, html in regions.items()]
 

@@ -1,6 +1,5 @@
 """The list of stored connections: search, filters, order, pages (SPEC 5, 2)."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -12,14 +11,13 @@ from django.http import QueryDict
 from ladder.core.occupancy import Place
 from ladder.core.snapshot import Snapshot
 from ladder.views.filters import Chip
-from ladder.views.paging import Leaf, leaf_of
+from ladder.views.paging import Leaf, leaf_of, page_number
 from ladder.views.presenting.values import STATES
 
 PAGE_SIZE = 50
 RESET, LEAST_LEFT, STATE = "reset", "left", "state"
 SORTS = {"": "Name", STATE: "State", RESET: "Soonest reset", LEAST_LEFT: "Least left"}
 ENABLED, PAUSED = "enabled", "paused"
-_NUMBER = re.compile(r"[0-9]{1,6}")
 _LONGEST_SEARCH = 200
 _BILLINGS = ("subscription", "metered", "keyless", "unknown")
 _ORDER_OF_STATES = {key: place for place, key in enumerate(STATES)}
@@ -83,7 +81,7 @@ class ListPage(msgspec.Struct, frozen=True):
 
 def list_asked(query: QueryDict) -> ListAsked:
     """Return what a query string asks for."""
-    sort, page = query.get("sort", ""), query.get("page", "1")
+    sort = query.get("sort", "")
     return ListAsked(
         search=query.get("q", "").replace("\x00", "").strip()[:_LONGEST_SEARCH],
         providers=frozenset(query.getlist("provider")),
@@ -91,7 +89,7 @@ def list_asked(query: QueryDict) -> ListAsked:
         billings=frozenset(query.getlist("billing")) & set(_BILLINGS),
         enabled=frozenset(query.getlist("enabled")) & {ENABLED, PAUSED},
         sort=sort if sort in SORTS else "",
-        page=max(1, int(page)) if _NUMBER.fullmatch(page) else 1,
+        page=page_number(query.get("page", "")),
     )
 
 

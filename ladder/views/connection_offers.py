@@ -8,9 +8,9 @@ from ladder.forms.connections import ActFacts
 from ladder.models import Connection, Cooldown, QuotaWindow
 from ladder.selectors.form_values import percent_number
 from ladder.views.connection_acts import ACTS
-from ladder.views.seen import display_zone
 from omniroute_admin.common.core.screen import Glance
 from omniroute_admin.common.core.words import percent_text
+from omniroute_admin.common.zone import display_zone
 
 
 def act_facts(

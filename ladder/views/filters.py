@@ -1,6 +1,5 @@
 """What the address of the ladder page asks for: filters, order, page, and the pool to show (SPEC 5)."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
@@ -11,12 +10,11 @@ from django.http import QueryDict
 
 from ladder.core.occupancy import Occupancy, Place
 from ladder.core.values import MixedRungs, PoolOptions, Rung
-from ladder.views.paging import Leaf, leaf_of
+from ladder.views.paging import Leaf, leaf_of, page_number
 from ladder.views.presenting.values import STATES
 from omniroute_admin.common.core.screen import StateWord
 
 PAGE_SIZE = 50
-_PAGE = re.compile(r"[0-9]{1,6}")
 RESET, LEAST_LEFT = "reset", "left"
 SORTS = {"": "Router order", RESET: "Soonest reset", LEAST_LEFT: "Least left"}
 DEFAULT_POOL = "auto/thrifty"
@@ -68,16 +66,11 @@ def asked_of(query: QueryDict, *, pool_ids: Iterable[str], pool_id: str | None =
         states=frozenset(query.getlist("state")) & STATES.keys(),
         providers=frozenset(query.getlist("provider")),
         sort=query.get("sort", "") if query.get("sort", "") in SORTS else "",
-        page=_page_of(query, "page"),
-        left_page=_page_of(query, "left"),
+        page=page_number(query.get("page", "")),
+        left_page=page_number(query.get("left", "")),
         pool_id=wanted if wanted in set(pool_ids) else DEFAULT_POOL,
         options=_options_of(query),
     )
-
-
-def _page_of(query: QueryDict, name: str) -> int:
-    number = query.get(name, "1")
-    return max(1, int(number)) if _PAGE.fullmatch(number) else 1
 
 
 def _options_of(query: QueryDict) -> PoolOptions:

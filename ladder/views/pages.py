@@ -1,6 +1,5 @@
 """The ladder page, the page of one pool, and the one address that keeps both up to date (SPEC 5, 1)."""
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,13 +10,11 @@ from django.views.decorators.http import require_safe
 
 from ladder.core.ids import POOL_IDS
 from ladder.views.filters import asked_of, option_pairs
-from ladder.views.picture import is_current, picture_of, sums_of
+from ladder.views.polls import answer_held, changed_regions
 from ladder.views.regions import LADDER_REGIONS, POOL_REGIONS, out_of_band, page_context
-from ladder.views.seen import display_zone, see
+from ladder.views.seen import see
 from omniroute_admin.common import clock
-from omniroute_admin.common.backends import token_read_with
-from omniroute_admin.common.selectors.revision import current_token
-from omniroute_admin.common.views.guard import needs, require_right, sign_in_again
+from omniroute_admin.common.views.guard import needs
 
 
 @needs("pools:read")
@@ -58,28 +55,13 @@ def pool_page(request: HttpRequest, pool_id: str) -> HttpResponse:
 @never_cache
 @require_safe
 def live_ladder(request: HttpRequest) -> HttpResponse:
-    """Answer 204 while the picture of the browser holds, else the regions of it that changed.
-
-    Signed out is 401, not the way to the login page: a script asks here, and its page tells the operator.
-    """
-    if not request.user.is_authenticated:
-        return sign_in_again()
-    # The clock first: what was read before an instant may be shown as of it only if nothing was written between.
-    token, now = request.GET.get("v", ""), clock.now()
-    held = picture_of(token)
-    if held and is_current(held, token=token_read_with(request.user) or current_token(), now=now, zone=display_zone()):
-        return HttpResponse(status=204)
-    require_right(request.user, "pools:read")
+    """Answer 204 while the picture of the browser holds, else the regions of it that changed."""
+    now = clock.now()
+    answer = answer_held(request, right="pools:read", now=now)
+    if answer is not None:
+        return answer
     shows = "pool" if request.GET.get("show") == "pool" else "ladder"
     names = POOL_REGIONS if shows == "pool" else LADDER_REGIONS
     context = page_context(seen=see(now=now), asked=asked_of(request.GET, pool_ids=POOL_IDS), names=names)
-    return render(request, "ladder/_live.html", context | {"shows": shows, "changed": _changed(context, token)})
-
-
-def _changed(context: dict[str, Any], token: str) -> list[Any]:
-    held = sums_of(token)
-    return [
-        out_of_band(name=name, html=html)
-        for name, html in context["regions"].items()
-        if held.get(name) != context["sums"][name]
-    ]
+    changed = [out_of_band(name=name, html=html) for name, html in changed_regions(request, context).items()]
+    return render(request, "ladder/_live.html", context | {"shows": shows, "changed": changed})

@@ -1,6 +1,15 @@
 """One page of a long list (SPEC 5, 1)."""
 
+import re
+
 import msgspec
+
+_NUMBER = re.compile(r"[0-9]{1,6}")
+
+
+def page_number(text: str) -> int:
+    """Return the page that an address asks for; what is no number is the first."""
+    return max(1, int(text)) if _NUMBER.fullmatch(text) else 1
 
 
 class Leaf(msgspec.Struct, frozen=True):

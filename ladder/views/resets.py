@@ -15,13 +15,13 @@ from ladder.selectors.ledger import read_budgets
 from ladder.selectors.settings import read_counted_from
 from ladder.services.budgets import reset_budget
 from ladder.views.presenting.tuning import budget_line
-from ladder.views.seen import display_zone
 from ladder.views.trial import Trial, try_out
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance, iso_text
 from omniroute_admin.common.forms import ActForm, seen_text
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 
 class _CountedFromError(Exception):

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import msgspec
-from django.conf import settings
 
 from ladder.core.ids import POOL_IDS
 from ladder.core.money import money_instants
@@ -24,6 +22,7 @@ from ladder.views.presenting.names import own_labels
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance
 from omniroute_admin.common.selectors.heartbeat import PeriodicState, PeriodicWork, periodic_work
+from omniroute_admin.common.zone import display_zone
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -58,11 +57,6 @@ class Seen(msgspec.Struct, frozen=True):
             options=asked.options,
             now=self.glance.now,
         )
-
-
-def display_zone() -> ZoneInfo:
-    """Return the zone that screens tell times in."""
-    return ZoneInfo(str(settings.TIME_ZONE_DISPLAY))
 
 
 def holds_until(

@@ -16,7 +16,6 @@ from ladder.selectors.spend_events import count_events, each_ledger_row, list_ev
 from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.curves import chart_of
 from ladder.views.presenting.spend import COLUMNS, amounts, event_row, events_words, line_row, rung_row, window_row
-from ladder.views.seen import display_zone
 from ladder.views.spend_files import (
     EVENT_COLUMNS,
     LINE_COLUMNS,
@@ -50,6 +49,7 @@ from omniroute_admin.common.core.screen import Glance, iso_text
 from omniroute_admin.common.core.words import clock_text
 from omniroute_admin.common.selectors.revision import read_view
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 PAGE_SIZE = 50
 EVENTS_SIZE = 50

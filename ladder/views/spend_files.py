@@ -1,6 +1,5 @@
 """Spend as CSV: the breakdown and the rows of the ledger, streamed, exact to the last place (SPEC 5, 5)."""
 
-import csv
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
@@ -9,7 +8,7 @@ from ladder.selectors.spend import SpendLine
 from ladder.selectors.spend_events import LedgerRow
 from ladder.selectors.spend_windows import WindowSpend
 from ladder.views.presenting.spend import KIND_WORDS
-from omniroute_admin.common.core.cells import safe_cell
+from omniroute_admin.common.core.cells import csv_line, safe_cell
 from omniroute_admin.common.core.numbers import usd_text
 from omniroute_admin.common.core.screen import iso_text
 
@@ -91,18 +90,6 @@ def _whole(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-class _Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, line: str) -> str:
-        """Return the line."""
-        return line
-
-
-_WRITER = csv.writer(_Echo())
-
-
 def _line(texts: list[str], numbers: Iterable[str] = (), more_texts: Iterable[str] = ()) -> str:
     """Return a line; only texts can be taken for a formula, and a number stays a number, a negative one too."""
-    line: str = _WRITER.writerow([*map(safe_cell, texts), *numbers, *map(safe_cell, more_texts)])
-    return line
+    return csv_line([*map(safe_cell, texts), *numbers, *map(safe_cell, more_texts)])

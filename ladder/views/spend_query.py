@@ -1,6 +1,5 @@
 """What the address of the spend page asks for (SPEC 5, 5); what it does not know is left out."""
 
-import re
 from collections.abc import Collection
 from datetime import date, datetime, timedelta
 from urllib.parse import urlencode
@@ -11,7 +10,8 @@ from django.http import QueryDict
 
 from ladder.core.values import Rung
 from ladder.selectors.spend import SPEND_ORDERS, SpendBy, SpendFilter
-from omniroute_admin.common.core.axis import days_range
+from ladder.views.paging import page_number
+from omniroute_admin.common.core.axis import day_named, days_range
 
 WINDOW, TODAY, MONTH, CUSTOM = "window", "today", "month", "custom"
 PERIODS = {
@@ -40,8 +40,6 @@ DEFAULT_BREAKDOWN = "connection"
 DEFAULT_ORDER = "-spent_usd"
 LONGEST_DAYS = 731
 FIRST_DAY = date(2000, 1, 1)
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_PAGE = re.compile(r"[0-9]{1,6}")
 _RUNGS = {rung.word: rung for rung in Rung}
 _LONGEST_NAME = 260
 
@@ -99,19 +97,14 @@ def asked_of(query: QueryDict, *, today: date) -> Asked:
         provider=_name(query, "provider"),
         connection=_name(query, "connection"),
         model=_name(query, "model"),
-        page=_page(query, "page"),
-        events_page=_page(query, "events"),
+        page=page_number(query.get("page", "")),
+        events_page=page_number(query.get("events", "")),
         complaint=complaint,
     )
 
 
 def _name(query: QueryDict, name: str) -> str:
     return query.get(name, "").replace("\0", "").strip()[:_LONGEST_NAME]
-
-
-def _page(query: QueryDict, name: str) -> int:
-    number = query.get(name, "")
-    return max(1, int(number)) if _PAGE.fullmatch(number) else 1
 
 
 def _period(query: QueryDict, today: date) -> tuple[str, date | None, date | None, str]:
@@ -128,13 +121,8 @@ def _period(query: QueryDict, today: date) -> tuple[str, date | None, date | Non
 
 
 def _day(text: str) -> date | None:
-    if not _DAY.fullmatch(text):
-        return None
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if FIRST_DAY <= day < date.max - timedelta(days=1) else None
+    day = day_named(text)
+    return day if day is not None and FIRST_DAY <= day < date.max - timedelta(days=1) else None
 
 
 def _complaint(first: date | None, last: date | None) -> str:

@@ -17,7 +17,6 @@ from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.steps import SLOTS, Steps, chart_data, lane_choices, still_of
 from ladder.views.presenting.timeline import EventRow, event_row, mark_rows, served, stretch_rows
 from ladder.views.presenting.timeline_words import CAUSE_WORDS
-from ladder.views.seen import display_zone
 from ladder.views.timeline_query import RANGES, Asked, asked_of, earlier, later, query_of, span_of
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.roles import AUDIT_READ
@@ -25,6 +24,7 @@ from omniroute_admin.common.core.screen import Glance, iso_text
 from omniroute_admin.common.core.words import clock_text
 from omniroute_admin.common.scopes import rights_of_user
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 PAGE_SIZE = 50
 MINUTELY_FOR = timedelta(days=30)

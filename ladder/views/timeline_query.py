@@ -1,6 +1,5 @@
 """What the address of the timeline asks for (SPEC 5, 6); what it does not know is left out."""
 
-import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from urllib.parse import urlencode
@@ -12,7 +11,8 @@ from django.http import QueryDict
 from ladder.core.timeline_causes import Cause
 from ladder.core.values import Rung
 from ladder.selectors.timeline_events import EventFilter
-from omniroute_admin.common.core.axis import days_range
+from ladder.views.paging import page_number
+from omniroute_admin.common.core.axis import day_named, days_range
 from omniroute_admin.common.core.screen import instant_of, iso_text
 
 RANGES = {"24h": 1, "7d": 7}
@@ -22,8 +22,6 @@ OLDEST_DAYS = 366
 
 CAUSES = tuple(cause.value for cause in Cause)
 _RUNGS = frozenset(rung.word for rung in Rung)
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_PAGE = re.compile(r"[0-9]{1,6}")
 _LONGEST_NAME = 260
 
 
@@ -48,7 +46,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 def asked_of(query: QueryDict, *, today: date) -> Asked:
     """Return what a query string asks for; `today` is the local day."""
-    chosen, number = query.get("range", ""), query.get("page", "")
+    chosen = query.get("range", "")
     return Asked(
         range=chosen if chosen in RANGES else DEFAULT_RANGE,
         day=_day_of(query.get("day", ""), today),
@@ -58,7 +56,7 @@ def asked_of(query: QueryDict, *, today: date) -> Asked:
             connection=query.get("connection", "").replace("\0", "").strip()[:_LONGEST_NAME],
             at=instant_of(query.get("at", "")),
         ),
-        page=max(1, int(number)) if _PAGE.fullmatch(number) else 1,
+        page=page_number(query.get("page", "")),
     )
 
 
@@ -67,13 +65,8 @@ def _known(word: str, words: Iterable[str]) -> str:
 
 
 def _day_of(text: str, today: date) -> date | None:
-    if not _DAY.fullmatch(text):
-        return None
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if today - timedelta(days=OLDEST_DAYS) <= day <= today else None
+    day = day_named(text)
+    return day if day is not None and today - timedelta(days=OLDEST_DAYS) <= day <= today else None
 
 
 def span_of(asked: Asked, *, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:

@@ -23,7 +23,6 @@ from ladder.selectors.tuning import Texts, read_usual_gap, settings_with, texts_
 from ladder.services.settings import zone_names
 from ladder.services.tuning import Saved, StaleTuningError, save_tuning
 from ladder.views.presenting.tuning import Mark, age_words, band, budget_line, clashes, marks, value_words
-from ladder.views.seen import display_zone
 from ladder.views.trial import try_out
 from ladder.views.trials import SettingsTrial, settings_trial
 from omniroute_admin.common import clock
@@ -36,6 +35,7 @@ from omniroute_admin.common.forms import read_seen, seen_text
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.scopes import rights_of_user
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 
 @needs("settings:read", to_change="settings:write")

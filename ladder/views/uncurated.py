@@ -14,15 +14,14 @@ from django.views.decorators.http import require_safe
 from billing_catalog.models import BillingEntry
 from ladder.core.values import Rung
 from ladder.selectors.catalogue_use import Pair, Uncurated, find_uncurated
-from ladder.views.paging import leaf_of
-from ladder.views.seen import display_zone
+from ladder.views.paging import leaf_of, page_number
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.screen import Glance, Moment
 from omniroute_admin.common.core.words import money_text
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 
 PAGE_SIZE = 50
-_MOST_DIGITS = 6
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -51,7 +50,7 @@ def uncurated_page(request: HttpRequest) -> HttpResponse:
     """List the providers and auth types in use of which the catalogue answers unknown, the most money first."""
     seen = Glance(now=clock.now(), zone=display_zone())
     found = find_uncurated(now=seen.now)
-    leaf = leaf_of(total=len(found), page=_page(request.GET.get("page", "")), size=PAGE_SIZE)
+    leaf = leaf_of(total=len(found), page=page_number(request.GET.get("page", "")), size=PAGE_SIZE)
     keys: dict[Pair, int] = {
         (row.provider, row.auth_type): row.pk for row in BillingEntry.objects.filter(billing="unknown")
     }
@@ -65,10 +64,6 @@ def uncurated_page(request: HttpRequest) -> HttpResponse:
         "total": money_text(sum((row.spent_usd for row in found), start=Decimal(0))),
     }
     return render(request, "ladder/uncurated.html", context)
-
-
-def _page(text: str) -> int:
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 1
 
 
 def _line(row: Uncurated, keys: dict[Pair, int], seen: Glance) -> Line:

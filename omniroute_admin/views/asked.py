@@ -1,19 +1,19 @@
 """What the address of the audit page asks for (SPEC 5, 7); words it does not know are left out."""
 
-import re
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 import msgspec
 from django.http import QueryDict
 
+from ladder.views.paging import page_number
+from omniroute_admin.common.core.axis import day_start
 from omniroute_admin.common.core.changes import ACTS
 from omniroute_admin.common.core.screen import instant_of, iso_text
 from omniroute_admin.common.kinds import all_kinds
 from omniroute_admin.common.selectors.history import Act, Asked
 
-_PAGE = re.compile(r"[0-9]{1,6}")
 _LONGEST = 200
 _TEXTS = ("who", "what", "reason")
 _DAYS = ("from", "to")
@@ -61,8 +61,8 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
             who=self.texts["who"],
             what=self.texts["what"],
             reason=self.texts["reason"],
-            since=None if since is None else _midnight(since, zone),
-            until=None if last is None else _midnight(last + timedelta(days=1), zone),
+            since=None if since is None else day_start(day=since, zone=zone),
+            until=None if last is None else day_start(day=last + timedelta(days=1), zone=zone),
             at=self.at,
         )
 
@@ -86,11 +86,6 @@ def audit_asked_of(query: QueryDict) -> AuditAsked:
     )
 
 
-def page_number(text: str) -> int:
-    """Return the page that an address asks for; what is no number is the first."""
-    return max(1, int(text)) if _PAGE.fullmatch(text) else 1
-
-
 def _day_of(text: str) -> date | None:
     try:
         day = date.fromisoformat(text)
@@ -98,7 +93,3 @@ def _day_of(text: str) -> date | None:
         return None
     # The ends of the calendar have no midnight in every zone.
     return day if date.min + timedelta(days=2) < day < date.max - timedelta(days=2) else None
-
-
-def _midnight(day: date, zone: ZoneInfo) -> datetime:
-    return datetime.combine(day, time(), tzinfo=zone)

@@ -12,7 +12,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from ladder.views.paging import leaf_of
-from ladder.views.seen import display_zone
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.changes import ACTS, HistoryEntry
 from omniroute_admin.common.core.roles import AUDIT_READ, role_words
@@ -27,6 +26,7 @@ from omniroute_admin.common.selectors.history import Asked, count_acts, count_en
 from omniroute_admin.common.selectors.versions import VersionSeen, see_version
 from omniroute_admin.common.services.rollback import roll_back
 from omniroute_admin.common.views.guard import needs, require_right
+from omniroute_admin.common.zone import display_zone
 from omniroute_admin.views.asked import AuditAsked, audit_asked_of
 from omniroute_admin.views.exports import csv_lines, json_lines
 

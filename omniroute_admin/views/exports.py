@@ -1,31 +1,24 @@
 """The history as a file: every change that the filters leave, streamed, however many (SPEC 5, 7)."""
 
-import csv
 from collections.abc import Iterator
 
 import msgspec
 
+from omniroute_admin.common.core.cells import csv_line, tamed_cell
 from omniroute_admin.common.core.changes import HistoryEntry
 from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.selectors.history import Asked, entries_at, find_places
 
 COLUMNS = ("at", "kind", "version", "row", "what", "act", "did", "who", "reason", "field", "old", "new")
 _AT_ONCE = 500
-_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-def safe_cell(text: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula: what could be one begins with an apostrophe."""
-    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) else text
 
 
 def csv_lines(asked: Asked) -> Iterator[str]:
     """Yield a CSV file: one line per changed field, and one for a change without any."""
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
+    yield csv_line(COLUMNS)
     for entry in _all(asked):
         for cells in _rows(entry):
-            yield writer.writerow([safe_cell(cell) for cell in cells])
+            yield csv_line(map(tamed_cell, cells))
 
 
 def json_lines(asked: Asked) -> Iterator[bytes]:
@@ -67,11 +60,3 @@ def _document(entry: HistoryEntry) -> dict[str, object]:
         "reason": entry.reason,
         "changes": changes,
     }
-
-
-class _Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, line: str) -> str:
-        """Return the line."""
-        return line

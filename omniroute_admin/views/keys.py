@@ -13,8 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_safe
 
-from ladder.views.paging import leaf_of
-from ladder.views.seen import display_zone
+from ladder.views.paging import leaf_of, page_number
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.roles import KEYS_WRITE
 from omniroute_admin.common.core.screen import Glance, Moment
@@ -27,8 +26,8 @@ from omniroute_admin.common.sent import note_sent
 from omniroute_admin.common.services.keys import create_key, revoke_key
 from omniroute_admin.common.services.revision import deciding_write
 from omniroute_admin.common.views.guard import needs
+from omniroute_admin.common.zone import display_zone
 from omniroute_admin.forms import NewKeyForm, RevokeForm
-from omniroute_admin.views.asked import page_number
 
 PAGE_SIZE = 50
 _SHAPES = {LIVE: ("usable", "usable"), "expired": ("stale", "stale"), "revoked": ("off", "off")}

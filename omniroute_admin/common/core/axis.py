@@ -1,11 +1,13 @@
 """The time axis of a chart, and ranges of local days: where days of 23 and 25 hours are days (SPEC 5). Pure."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import msgspec
 
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HOURS_UP_TO = timedelta(hours=50)
 _HOURS = (1, 2, 3, 4, 6, 12)
 _DAYS = (1, 2, 3, 7, 14, 31)
@@ -16,6 +18,14 @@ class Tick(msgspec.Struct, frozen=True):
 
     at: datetime
     word: str
+
+
+def day_named(text: str) -> date | None:
+    """Return the day of a text as in 2026-08-01; None where it names none."""
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def day_start(*, day: date, zone: ZoneInfo) -> datetime:
