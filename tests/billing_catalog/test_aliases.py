@@ -143,7 +143,7 @@ def test_a_deleted_alias_only_stops_resolving(act: dict[str, Any]) -> None:
 def test_many_rows_move_in_a_handful_of_statements(act: dict[str, Any], django_assert_max_num_queries: Any) -> None:
     for number in range(300):
         ModelPriceFactory(provider="cc", model=f"m{number}")
-    with django_assert_max_num_queries(45):
+    with django_assert_max_num_queries(41):
         create_alias(values=PAIR, **act)
     assert not BillingEntry.objects.exists()
     assert ModelPrice.objects.filter(provider="claude").count() == 300

@@ -240,7 +240,12 @@ def test_the_timeline_is_listed_in_words_and_filtered_by_what_flipped_and_why(bo
     text = boss.get(page).content.decode()
     assert "not there" in text
     assert "the rung" in text
-    for query, count in (("kind=rung", 1), ("cause=operator", 1), ("cause=budget", 0)):
+    for query, count in (
+        ("kind=rung", 1),
+        ("cause=operator", 1),
+        ("cause=budget", 0),
+        ("at__gte=2026-01-01+00:00:00%2B00:00", 2),
+    ):
         assert boss.get(f"{page}?{query}").context["cl"].result_count == count, query
     RungSampleFactory(rung="cheap", left_usd=None)
     RungSampleFactory(rung="premium", left_usd=Decimal("1.2"))

@@ -405,7 +405,6 @@ def test_a_full_ledger_costs_no_more_queries_and_stays_small(viewer: Client, que
     assert size < 200_000
 
 
-@pytest.mark.sqlite  # of a ledger of one row PostgreSQL finds one way as good as another
 @pytest.mark.parametrize("query", ["?period=30d", "?period=custom&from=2026-08-01&to=2026-08-22&by=model"])
 def test_indices_find_the_rows_of_the_list_and_of_the_chart(viewer: Client, query: str) -> None:
     record(event("e1", "0.10"))
@@ -413,10 +412,15 @@ def test_indices_find_the_rows_of_the_list_and_of_the_chart(viewer: Client, quer
         page(viewer, query)
     listed = next(q["sql"] for q in asked if "LIMIT 50" in q["sql"])
     drawn = next(q["sql"] for q in asked if '"slot"' in q["sql"])
-    plans = []
+    is_postgres = database.vendor == "postgresql"
     with database.cursor() as cursor:
+        if is_postgres:
+            # Of a ledger of one row it finds reading all of it, and sorting that, as good as an index.
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        plans = []
         for statement in (listed, drawn):
-            cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
+            cursor.execute(f"{'EXPLAIN' if is_postgres else 'EXPLAIN QUERY PLAN'} {statement}")
             plans.append(" ".join(str(row[-1]) for row in cursor.fetchall()))
     assert "usage_by_instant" in plans[0]
-    assert "COVERING INDEX usage_totals" in plans[1]
+    # Of a ledger of one row PostgreSQL finds one index as good as the other.
+    assert ("usage_" if is_postgres else "COVERING INDEX usage_totals") in plans[1]
