@@ -5,7 +5,7 @@ with marks in the place of the keys, and its own converters read the rows.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -17,7 +17,15 @@ _FEW = 200
 """Up to so many keys a shape is worth keeping; more are asked for as Django does it."""
 
 _SHAPES_KEPT = 512
-_Shape = tuple[str, tuple[tuple[int | None, Any], ...], Any]
+
+
+class _Shape(NamedTuple):
+    """The SQL of a query, its parameters (the place of a key, or the value itself), and what reads its rows."""
+
+    sql: str
+    params: tuple[tuple[int | None, Any], ...]
+    compiler: Any
+    converters: dict[int, Any]
 
 
 class Compiled:
@@ -40,11 +48,11 @@ class Compiled:
 
     def _ask(self, keys: Sequence[Any], given: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
         is_text = bool(keys) and isinstance(keys[0], str)
-        sql, params, compiler = self._shape(len(keys), is_text, given)
+        shape = self._shape(len(keys), is_text, given)
         with connection.cursor() as cursor:
-            cursor.execute(sql, [param if place is None else keys[place] for place, param in params])
+            cursor.execute(shape.sql, [param if place is None else keys[place] for place, param in shape.params])
             found = cursor.fetchall()
-        return list(compiler.results_iter([found], tuple_expected=True))
+        return [tuple(row) for row in shape.compiler.apply_converters(found, shape.converters)]
 
     def _shape(self, count: int, is_text: bool, given: tuple[Hashable, ...]) -> _Shape:
         name = (connection.alias, connection.vendor, count, is_text, *given)
@@ -60,4 +68,5 @@ class Compiled:
         compiler = self._build(marks, *given).query.get_compiler(connection=connection)
         sql, params = compiler.as_sql()
         place = {mark: index for index, mark in enumerate(marks)}
-        return sql, tuple((place.get(one), one) for one in params), compiler
+        converters = compiler.get_converters([column for column, _, _ in compiler.select])
+        return _Shape(sql, tuple((place.get(one), one) for one in params), compiler, converters)
