@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.db import connection as database
 from django.db import models
 
 from omniroute_admin.common.history import LONGEST_REASON, Actor
+
+_FEW = 8
+"""In so few rows values hardly repeat."""
 
 
 def insert_many(*, model: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], on_conflict: str = "") -> None:
@@ -94,10 +97,15 @@ def _run_rows(statement: str, fields: Sequence[Any], rows: Iterable[Sequence[Any
 
 def _prepared(fields: Sequence[Any], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     """Return the rows with every value in the form of its column's database."""
-    prepare = [_preparer(field) for field in fields]
-    return [[form(value) for form, value in zip(prepare, row, strict=True)] for row in rows]
+    given = list(rows)
+    prepare = [_preparer(field) if len(given) > _FEW else _form_of(field) for field in fields]
+    return [[form(value) for form, value in zip(prepare, row, strict=True)] for row in given]
 
 
 def _preparer(field: Any) -> Callable[[Any], Any]:
     """Return what brings a column's value into the database's form; values repeat, so each is done once."""
-    return lru_cache(maxsize=None)(lambda value: field.get_db_prep_save(value, database))
+    return lru_cache(maxsize=None)(_form_of(field))
+
+
+def _form_of(field: Any) -> Callable[[Any], Any]:
+    return partial(field.get_db_prep_save, connection=database)
