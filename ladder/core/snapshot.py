@@ -86,7 +86,7 @@ class Snapshot:
         other._accounts = self._accounts.with_changed(anew)
         other._placed = {kind: dict(providers) for kind, providers in self._placed.items()}
         other._scopes = dict(self._scopes)
-        other._swept = {kind: dict(providers) for kind, providers in self._swept.items()}
+        other._kept = {kind: dict(providers) for kind, providers in self._kept.items()}
         for provider in {one.provider for one in anew}:
             globs = (accounts.globs.get(provider) for accounts in (self._accounts, other._accounts))
             names = [one.connection_id for one in anew if one.provider == provider]
@@ -95,7 +95,7 @@ class Snapshot:
 
     def _renew(self, provider: str, names: Iterable[str], *, is_told_apart_alike: bool) -> None:
         """Let go of what was judged of these connections of a provider, in copies of its scopes."""
-        for remembered in (*self._placed.values(), *self._swept.values()):
+        for remembered in (*self._placed.values(), *self._kept.values()):
             remembered.pop(provider, None)
         scopes = self._scopes.pop(provider, {})
         if is_told_apart_alike:
@@ -106,7 +106,7 @@ class Snapshot:
         self._placed: dict[tuple[Grouping, str | None], dict[str, dict[str, Placed]]] = {}
         self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
-        self._swept: dict[Hashable, dict[str, Any]] = {}
+        self._kept: dict[Hashable, dict[str, Any]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
@@ -119,9 +119,12 @@ class Snapshot:
             self._forget()
         self._latest[0] = now
 
-    def swept_of(self, kind: Hashable) -> dict[str, Any]:
-        """Return the memory, by provider, of what a pass over its stored models came to, for one kind of pass."""
-        return self._swept.setdefault(kind, {})
+    def kept_of(self, kind: Hashable) -> dict[str, Any]:
+        """Return the memory, by provider, of one kind of thing that its connections and stored models come to.
+
+        What is kept of a provider is let go when the state of one of its connections changes.
+        """
+        return self._kept.setdefault(kind, {})
 
     def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[str, dict[str, Placed]]:
         """Return the memory of where each model of each provider is judged, for one kind of pool."""
@@ -250,7 +253,7 @@ class Snapshot:
                 now=now,
             )
             self._inventory = build_inventory(models=rows, connections=self.facts.connections, change_at=change_at)
-            self._swept = {}
+            self._kept = {}
         return self._inventory
 
     def later_models(self, *, after: datetime, before: datetime) -> Iterator[tuple[datetime, list[tuple[str, str]]]]:

@@ -64,8 +64,8 @@ def sweep(
 
 def sweep_stored(*, snapshot: Snapshot, pool_id: PoolId, mixed_rungs: MixedRungs, now: datetime) -> Sweep:
     """Return what `sweep` does over the stored inventory; what a provider's models came to is kept while it stands."""
-    inventory, kind = snapshot.inventory(now=now), (pool_id.grouping, pool_id.capability, mixed_rungs)
-    known, parts = snapshot.swept_of(kind), []
+    inventory, kind = snapshot.inventory(now=now), ("sweep", pool_id.grouping, pool_id.capability, mixed_rungs)
+    known, parts = snapshot.kept_of(kind), []
     for provider, candidates in inventory.by_provider.items():
         part = known.get(provider)
         if part is None or part.until <= now:
