@@ -26,6 +26,9 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA cache_size=-20000;PRAGMA temp_store=MEMORY;"
     ),
 }
+# A server that does not answer must not hold a request for the minutes that TCP would wait, neither a new connection
+# (seconds) nor one that lasted (milliseconds until what was sent must have arrived).
+_POSTGRES_OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "keepalives_idle": 30, "keepalives_interval": 10}
 
 
 class Environment:
@@ -160,8 +163,7 @@ def database_from_url(url: str) -> dict[str, Any]:
     if entry["ENGINE"].endswith("sqlite3"):
         entry["OPTIONS"] = dict(_SQLITE_OPTIONS)
     else:
-        # A server that does not answer must not hold a request for the minutes that TCP would wait.
-        entry["OPTIONS"] = {"connect_timeout": 5, **entry.get("OPTIONS", {})}
+        entry["OPTIONS"] = {**_POSTGRES_OPTIONS, **entry.get("OPTIONS", {})}
     return entry
 
 

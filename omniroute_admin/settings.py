@@ -39,6 +39,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # Outermost: it takes the time of everything else.
+    "omniroute_admin.common.asked.observing",
     "omniroute_admin.health.HealthUnderAnyName",
     "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -109,8 +111,8 @@ SECURE_SSL = env.boolean("SECURE_SSL", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SECURE_SSL
 _HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072_000)
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if SECURE_SSL else 0
-# A health check asks from inside, without TLS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+# A health check asks from inside, without TLS, and so does who collects metrics.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 if env.boolean("TRUST_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # The host beside this one may be another product's: neither its subdomains nor a browser's list are ours to bind.
@@ -227,17 +229,29 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
 }
 
+# --- metrics ---------------------------------------------------------------------------------------------------------
+# Where the processes of this machine count together. Left out it is in VAR_DIR; one that is named must be usable.
+METRICS_DIR = env.folder("METRICS_DIR", VAR_DIR / "metrics")
+if METRICS_DIR != VAR_DIR / "metrics":
+    usable_folder(METRICS_DIR, "METRICS_DIR")
+METRICS_CONNECTIONS_AT_MOST = env.integer("METRICS_CONNECTIONS_AT_MOST", 1000, lowest=0, highest=1_000_000)
+
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+# `json` for what collects logs; the web server and the supervisor follow it too.
+LOG_FORMAT = env.choice("LOG_FORMAT", "LINE", ["LINE", "JSON"]).lower()
+# A line for each request, whatever the level of the others.
+ACCESS_LOG = env.boolean("ACCESS_LOG", default=False)
 _QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"chosen": {"()": "omniroute_admin.common.logs.formatter", "form": LOG_FORMAT}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "chosen"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "omniroute_admin.access": {"level": "INFO"},
         # A task that went well needs no three lines every few seconds.
         "celery.beat": {"level": _QUIET},
         "celery.worker.strategy": {"level": _QUIET},

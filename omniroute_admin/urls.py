@@ -7,7 +7,7 @@ from django.urls import include, path
 from ladder.api.pools import ModelListView
 from omniroute_admin import health
 from omniroute_admin.common.openapi import DocsView, SchemaView
-from omniroute_admin.views import audit, keys
+from omniroute_admin.views import audit, keys, metrics
 
 handler403 = "omniroute_admin.common.views.guard.permission_denied"
 handler404 = "omniroute_admin.common.problems.page_not_found"
@@ -16,6 +16,7 @@ handler500 = "omniroute_admin.common.problems.server_error"
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.MetricsView.as_view(), name="metrics"),
     path("api/v1/", include("billing_catalog.api.urls")),
     path("api/v1/", include("ladder.api.urls")),
     path("v1/models", ModelListView.as_view(), name="models"),

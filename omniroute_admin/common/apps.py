@@ -1,8 +1,10 @@
 """The lowest layer: what both apps stand on (revision, keys, names, errors)."""
 
+from pathlib import Path
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_migrate
 
 from omniroute_admin.common.core.roles import ROLES
@@ -21,10 +23,12 @@ class CommonConfig(AppConfig):
         from django.core.signals import request_finished
         from simple_history.signals import pre_create_historical_record
 
+        from omniroute_admin.common.meters import share_in
         from omniroute_admin.common.receivers import watch_users
         from omniroute_admin.common.services.key_use import write_uses
         from omniroute_admin.common.services.kinds import register_kinds
 
+        share_in(Path(settings.METRICS_DIR))
         register_kinds()
         watch_users()
         post_migrate.connect(_make_row, sender=self)

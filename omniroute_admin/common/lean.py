@@ -14,7 +14,7 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxMiddleware
 
-_API = ("/api/v1/", "/v1/")
+_API = ("/api/v1/", "/v1/", "/metrics")
 
 
 def is_keyed(request: HttpRequest) -> bool:

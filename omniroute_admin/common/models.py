@@ -94,6 +94,19 @@ class Heartbeat(models.Model):
         return f"{self.name} at {self.beat_at:%Y-%m-%d %H:%M:%S}"
 
 
+class TaskRun(models.Model):
+    """How a periodic task last ended, so that one that fails, or is no longer run, is noticed."""
+
+    name = models.CharField(max_length=100, unique=True)
+    succeeded_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failures = models.PositiveBigIntegerField(default=0)
+    took_milliseconds = models.PositiveBigIntegerField(default=0, help_text="Of the last run.")
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class UserVersion(HistoryBase):
     """One version of an account, as the history of other rows keeps theirs; the password is not in it (SPEC 3, 5).
 

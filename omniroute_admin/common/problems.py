@@ -33,9 +33,10 @@ from omniroute_admin.common.errors import (
     Unauthenticated,
     escape_pointer,
 )
+from omniroute_admin.common.meters import PROBLEMS
 
 CONTENT_TYPE = "application/problem+json"
-_API_PATHS = ("/api/", "/v1/")
+_API_PATHS = ("/api/", "/v1/", "/metrics")
 _BODY_WIDE = {"non_field_errors", NON_FIELD_ERRORS}
 # A caller may have put a key where it does not belong; an answer that repeats it would spread it.
 _KEY = re.compile(rb"orl_[A-Za-z0-9_-]{8,}")
@@ -63,6 +64,7 @@ def problem_document(error: ProductError) -> dict[str, Any]:
 
 def problem_response(error: ProductError) -> HttpResponse:
     """Return the answer that tells an error; a key in it is blotted out."""
+    PROBLEMS.add((error.code,))
     body = _KEY.sub(b"orl_...", msgspec.json.encode(problem_document(error)))
     response = HttpResponse(body, status=error.status, content_type=CONTENT_TYPE)
     response["Cache-Control"] = "no-store"

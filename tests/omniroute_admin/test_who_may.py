@@ -90,6 +90,7 @@ PAGES: dict[str, Line] = {
 LISTS: dict[str, tuple[set[str], set[str]]] = {
     "common.apikey": (ADMINISTRATORS, ADMINISTRATORS),
     "common.heartbeat": (ALL, set()),
+    "common.taskrun": (ALL, set()),
     "auth.user": (ADMINISTRATORS, ADMINISTRATORS),
     "auth.group": (ADMINISTRATORS, set()),
     "billing_catalog.billingentry": (ALL, CURATORS),
