@@ -45,9 +45,17 @@ FOREIGN = [
     "CSRF_TRUSTED_ORIGINS",
     "HEARTBEAT_SECONDS",
     "HSTS_SECONDS",
+    "LOGIN_FAILURES",
+    "LOGIN_LOCK_MINUTES",
+    *(f"OIDC_{name}" for name in ("ISSUER", "CLIENT_ID", "CLIENT_SECRET", "CLIENT_SECRET_FILE", "NAME", "NEW_ACCOUNTS")),
+    *(f"OIDC_{name}" for name in ("ROLES", "ROLES_CLAIM", "SCOPES")),
+    "REQUIRE_TOTP",
     "SECURE_SSL",
+    "SESSION_IDLE_MINUTES",
     "STATIC_ROOT",
     "TIME_ZONE_DISPLAY",
+    "TOTP_KEY",
+    "TOTP_KEY_FILE",
     "TRUST_PROXY",
 ]
 
