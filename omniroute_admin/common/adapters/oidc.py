@@ -141,8 +141,9 @@ def _told(error: Exception) -> OidcError:
     """Return the error by its kind and code alone: its words may repeat what the provider or a stranger sent."""
     if isinstance(error, MismatchingStateError):
         return OidcError("it answers no question of this browser (state)")
-    code = getattr(error, "error", None)
-    return OidcError(f"{type(error).__name__}{f' ({code})' if _is_code(code) else ''}")
+    said = [getattr(error, name, None) for name in ("error", "claim")]
+    codes = ": ".join(code for code in said if _is_code(code))
+    return OidcError(f"{type(error).__name__}{f' ({codes})' if codes else ''}")
 
 
 def _is_code(code: Any) -> bool:
