@@ -17,6 +17,8 @@ def client_address(request: HttpRequest) -> str:
     said: str = request.META.get("REMOTE_ADDR", "")
     if settings.TRUST_PROXY:
         said = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or said
+    if "." in said and said.count(":") == 1:  # some proxies name the port as well
+        said = said.partition(":")[0]
     try:
         found = ipaddress.ip_address(said.partition("%")[0])
     except ValueError:
