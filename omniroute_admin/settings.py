@@ -7,6 +7,7 @@ from typing import Any
 from celery.schedules import crontab
 
 from omniroute_admin.environment import Environment, usable_folder
+from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
 
 env = Environment(os.environ)
 
@@ -113,7 +114,8 @@ _HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if SECURE_SSL else 0
 # A health check asks from inside, without TLS, and so does who collects metrics.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
-if env.boolean("TRUST_PROXY", default=False):
+TRUST_PROXY = env.boolean("TRUST_PROXY", default=False)
+if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # The host beside this one may be another product's: neither its subdomains nor a browser's list are ours to bind.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -134,6 +136,26 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+# --- signing in ------------------------------------------------------------------------------------------------------
+SESSION_ENGINE = "omniroute_admin.common.sessions"
+# A name that browsers take from this host alone, for the whole of it, and over HTTPS.
+_COOKIE_PREFIX = "__Host-" if SECURE_SSL else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid", f"{_COOKIE_PREFIX}csrftoken"
+KNOWN_BROWSER_COOKIE_NAME = f"{_COOKIE_PREFIX}known"
+SESSION_IDLE_MINUTES = env.integer("SESSION_IDLE_MINUTES", 120, lowest=0, highest=10_080)
+LOGIN_FAILURES = env.integer("LOGIN_FAILURES", 5, lowest=3, highest=100)
+LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, lowest=1, highest=1_440)
+REQUIRE_TOTP = env.boolean("REQUIRE_TOTP", default=False)
+TOTP_KEY = long_secret(env, "TOTP_KEY")
+OIDC_ISSUER, OIDC_CLIENT_ID = provider(env)
+OIDC_CLIENT_SECRET = secret(env, "OIDC_CLIENT_SECRET")
+OIDC_NAME = env.text("OIDC_NAME", "single sign-on")
+OIDC_ROLES_CLAIM = env.text("OIDC_ROLES_CLAIM", "groups")
+OIDC_ROLES = role_mapping(env, "OIDC_ROLES")
+OIDC_SCOPES = env.text("OIDC_SCOPES", "openid profile email")
+OIDC_NEW_ACCOUNTS = env.boolean("OIDC_NEW_ACCOUNTS", default=True)
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
 # A bulk call may hold 5,000 items; what is larger is refused before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 # How long a body may take to arrive, and how many bytes of bodies one process holds at once.
@@ -256,6 +278,8 @@ LOGGING = {
         "celery.beat": {"level": _QUIET},
         "celery.worker.strategy": {"level": _QUIET},
         "celery.app.trace": {"level": _QUIET},
+        # At DEBUG it tells secrets of a sign-in under way.
+        "authlib": {"level": "WARNING"},
         # It remarks that the broker in files has no host name.
         "kombu.connection": {"level": "ERROR"},
     },

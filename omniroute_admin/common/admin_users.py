@@ -115,11 +115,11 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
     list_display = ["username", "roles_in_words", "is_active", "is_superuser", "last_login"]
     list_filter = ["is_active", "is_superuser", "groups"]
     search_fields = ["username", "email"]
-    readonly_fields = ["last_login", "password_link"]
+    readonly_fields = ["last_login", "password_link", "sign_in_link"]
     filter_horizontal = ()
     actions = None
     fieldsets = (
-        (None, {"fields": ["username", "email", "password_link", "last_login"]}),
+        (None, {"fields": ["username", "email", "password_link", "sign_in_link", "last_login"]}),
         ("May", {"fields": ["is_active", "groups", "is_superuser"]}),
         (None, {"fields": [REASON]}),
     )
@@ -140,6 +140,11 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
         """Return where a new one is set; the old one is told to nobody."""
         address = reverse(f"{self.admin_site.name}:auth_user_password_change", args=[user.pk])
         return format_html('<a href="{}">Set a new password</a>', address)
+
+    @admin.display(description="sign-in")
+    def sign_in_link(self, user: Any) -> SafeString:
+        """Return where its lock, second factor, sessions and single sign-on are."""
+        return format_html('<a href="{}">Lock, second factor, sessions</a>', reverse("account-of", args=[user.pk]))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the accounts with their roles."""

@@ -122,6 +122,9 @@ class UserVersion(HistoryBase):
     is_superuser = models.BooleanField()
     roles = TextListField()
     password_set = models.BooleanField(default=False, help_text="Whether this act set a new password.")
+    act = models.CharField(
+        max_length=60, blank=True, default="", db_default="", help_text="What was done that no column tells."
+    )
     history_date = models.DateTimeField(db_index=True)
     history_change_reason = models.TextField(null=True)
     history_type = models.CharField(max_length=1, choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")])
@@ -135,3 +138,6 @@ class UserVersion(HistoryBase):
 
     def __str__(self) -> str:
         return f"{self.username} at {self.history_date:%Y-%m-%d %H:%M:%S}"
+
+
+from omniroute_admin.common import models_sign_in  # noqa: E402, F401 - Django looks for this module's name only

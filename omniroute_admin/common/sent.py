@@ -2,10 +2,10 @@
 
 import secrets
 
-from django.contrib.sessions.models import Session
 from django.http import HttpRequest
 
 from omniroute_admin.common.errors import Conflict
+from omniroute_admin.common.models_sign_in import Session
 
 SENT_FORMS = "sent_key_forms"
 """Of which forms a session has made its keys; names of forms, nothing of the keys."""

@@ -51,6 +51,8 @@ def register_kinds() -> None:
 
 
 def _user_did(version: Any, before: Any | None) -> str | None:
+    if version.act and version.history_type == "~":
+        return str(version.act)
     return "password set" if version.password_set and version.history_type == "~" else None
 
 

@@ -53,17 +53,22 @@ def needs(right: str, *, to_change: str | None = None) -> Callable[[View], View]
                 require_right(request.user, to_change)
             return view(request, *args, **kwargs)
 
-        signed_in = login_required(guard)
-
-        @wraps(view)
-        def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if "HX-Request" in request.headers and not request.user.is_authenticated:
-                return sign_in_again()
-            return signed_in(request, *args, **kwargs)
-
-        return ask
+        return needs_sign_in(guard)
 
     return decorate
+
+
+def needs_sign_in(view: View) -> View:
+    """Let a view be opened by whoever is signed in, with a role or without."""
+    signed_in = login_required(view)
+
+    @wraps(view)
+    def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if "HX-Request" in request.headers and not request.user.is_authenticated:
+            return sign_in_again()
+        return signed_in(request, *args, **kwargs)
+
+    return ask
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
