@@ -6,6 +6,7 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
 
 env = Environment(os.environ)
@@ -226,6 +227,21 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
 }
+
+
+# --- retention -------------------------------------------------------------------------------------------------------
+def _keep_days(name: str, part: Part) -> int:
+    return env.days(name, DEFAULT_DAYS[part], lowest=LEAST_DAYS[part])
+
+
+KEEP = Periods(
+    readings=_keep_days("KEEP_READINGS_DAYS", Part.READINGS),
+    history=_keep_days("KEEP_HISTORY_DAYS", Part.HISTORY),
+    ledger=_keep_days("KEEP_LEDGER_DAYS", Part.LEDGER),
+    audit=_keep_days("KEEP_AUDIT_DAYS", Part.AUDIT),
+)
+# At night by UTC, before the others of the night.
+CELERY_BEAT_SCHEDULE["pruning"] = {"task": "ladder.tasks.prune_kept", "schedule": crontab(minute="23", hour="2")}
 
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])

@@ -260,7 +260,7 @@ def test_a_files_money_is_exact_and_its_sum_is_the_truth(viewer: Client) -> None
         "received_at": "2026-08-22T12:00:30Z", "rung": "cheap", "provider": "openrouter", "connection_id": "paid",
         "model": "small", "input_tokens": "7", "output_tokens": "", "cached_input_tokens": "",
         "reported_cost_usd": "0.000001", "full_cost_usd": "0.000001", "adds_usd": "0.000001", "money": "budget",
-        "is_estimated": "no", "corrects_event_id": "", "hold_id": "",
+        "is_estimated": "no", "corrects_event_id": "", "hold_id": "", "sum_of_events": "",
     }  # fmt: skip
     assert (found["fix"]["corrects_event_id"], found["fix"]["adds_usd"]) == ("e1", "0.249999")
     assert found["down"]["adds_usd"] == "-1234.554321"
