@@ -8,6 +8,7 @@ from django.conf import settings
 
 from ladder.services import closing, retention, timeline
 from ladder.services.demo import move_demo
+from ladder.services.pruning import Run
 from ladder.services.thinning import KEEP_ALL_FOR, thin_readings, thin_refusals
 from omniroute_admin.common.clock import now
 
@@ -54,7 +55,7 @@ def prune_kept() -> None:
     if age.at is None:
         _log.info("Nothing is pruned. %s", age.refusal)
         return
-    pruned = retention.prune(cutoffs=retention.cutoffs_of(age=age.at, periods=settings.KEEP), now=at)
+    pruned = retention.prune(cutoffs=retention.cutoffs_of(age=age.at, periods=settings.KEEP), run=Run(now=at))
     for name in pruned.kept_faulty:
         _log.error("Event %s is kept one by one: its rows do not add up. See manage.py check_ledger.", name)
 

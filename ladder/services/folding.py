@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from django.db.models import F, Q, QuerySet
 
-from ladder.core.folding import Cuts, FoldedSum, PastRow, Place, cuts_of, fold
+from ladder.core.folding import Cuts, Folded, FoldedSum, PastRow, Place, cuts_of, fold
 from ladder.models import Connection, LedgerSum, RungBudget, SpendHold, UsageEvent
 from ladder.services.live_connections import locked
-from ladder.services.pruning import BATCH, Progress, Removed, delete_keys, keys_in_order, nobody
+from ladder.services.pruning import Removed, Run, delete_keys, keys_in_order
 from omniroute_admin.common.core.periods import Part
 from omniroute_admin.common.services.horizons import move_horizon, note_removed
 from omniroute_admin.common.services.revision import deciding_write
@@ -36,20 +36,20 @@ class FoldReport(msgspec.Struct, frozen=True):
     kept_faulty: tuple[str, ...] = ()
 
 
-def fold_ledger(*, before: datetime, now: datetime, batch: int = BATCH, progress: Progress = nobody) -> FoldReport:
+def fold_ledger(*, before: datetime, run: Run) -> FoldReport:
     """Fold what happened before an instant into sums, and remove the holds that ended before it.
 
     An event stays, with all of its corrections, where one of those happened later, where the hold that it settled ended
     later, and where its rows do not add up. The revision stays, as no decision changes; the token of what screens show
     moves. `before` must lie behind the windows of all budgets.
     """
-    move_horizon(name=Part.LEDGER, before=before, now=now)
-    folder = _Folder(before=before, now=now, batch=batch, progress=progress)
+    if not run.dry_run:
+        move_horizon(name=Part.LEDGER, before=before, now=run.now)
+    folder = _Folder(before=before, run=run)
     for key in _connections(before):
         folder.fold(key)
-    holds = folder.remove_holds()
-    events = Removed("ladder_usageevent", folder.rows, folder.sums)
-    return FoldReport((events, Removed("ladder_spendhold", holds)), tuple(folder.refused))
+    holds = Removed("ladder_spendhold", folder.remove_holds())
+    return FoldReport((Removed("ladder_usageevent", folder.rows), holds), tuple(folder.refused))
 
 
 def _connections(before: datetime) -> list[int]:
@@ -58,11 +58,11 @@ def _connections(before: datetime) -> list[int]:
 
 
 class _Folder:
-    """One run; `rows`, `sums` and `holds` count what it did."""
+    """One run; `rows` counts the rows that it took out of the ledger, `refused` names the events that stay."""
 
-    def __init__(self, *, before: datetime, now: datetime, batch: int, progress: Progress) -> None:
-        self._before, self._now, self._batch, self._progress = before, now, batch, progress
-        self.rows = self.sums = self._holds = 0
+    def __init__(self, *, before: datetime, run: Run) -> None:
+        self._before, self._run = before, run
+        self.rows = self._holds = 0
         self.refused: list[str] = []
 
     def fold(self, connection: int) -> None:
@@ -75,9 +75,9 @@ class _Folder:
                 locked(Connection.objects.filter(pk=connection)).get()
                 firsts = list(self._firsts(connection, after))
                 count = self._fold_chains([key for key, _ in firsts])
-                write.shown = count > 0
-            self._progress(count)
-            if len(firsts) < self._batch:
+                write.shown = count > 0 and not self._run.dry_run
+            self._run.progress(count)
+            if len(firsts) < self._run.batch:
                 return
             key, at = firsts[-1]
             after = at, key
@@ -86,25 +86,29 @@ class _Folder:
         rows = UsageEvent.objects.filter(connection=connection, corrects_event_id="", booked_at__lt=self._before)
         if after is not None:
             rows = rows.filter(Q(booked_at__gt=after[0]) | Q(booked_at=after[0], pk__gt=after[1]))
-        return rows.order_by("booked_at", "pk").values_list("pk", "booked_at")[: self._batch]
+        return rows.order_by("booked_at", "pk").values_list("pk", "booked_at")[: self._run.batch]
 
     def _fold_chains(self, firsts: list[int]) -> int:
         chains = _read_chains(firsts)
         kept, holds = self._held(chains)
         old = [one for key, one in chains.items() if key not in kept and self._is_old(one)]
         folded = fold(chains=old, cuts=_cuts())
-        _add(folded.sums)
         gone = {*folded.originals, *folded.corrections}
         settled = [key for key, event in holds.items() if event in gone]
-        # What refers to a row goes before it.
-        delete_keys(SpendHold, settled)
-        delete_keys(UsageEvent, list(folded.corrections))
-        delete_keys(UsageEvent, list(folded.originals))
-        note_removed(name=Part.LEDGER, count=len(gone) + len(settled), now=self._now)
-        self.rows, self.sums = self.rows + len(gone), self.sums + len(folded.sums)
-        self._holds += len(settled)
+        if not self._run.dry_run:
+            self._replace(folded, settled)
+        self.rows, self._holds = self.rows + len(gone), self._holds + len(settled)
         self.refused += folded.refused
         return len(gone) + len(settled)
+
+    def _replace(self, folded: Folded, holds: list[int]) -> None:
+        """Put sums in the place of rows, in one transaction; what refers to a row goes before it."""
+        _add(folded.sums)
+        delete_keys(SpendHold, holds)
+        delete_keys(UsageEvent, list(folded.corrections))
+        delete_keys(UsageEvent, list(folded.originals))
+        count = len(holds) + len(folded.corrections) + len(folded.originals)
+        note_removed(name=Part.LEDGER, count=count, now=self._run.now)
 
     def _is_old(self, rows: Sequence[PastRow]) -> bool:
         return all(row.occurred_at < self._before for row in rows)
@@ -124,15 +128,17 @@ class _Folder:
     def remove_holds(self) -> int:
         """Remove the holds that ended before and that no usage settled; return how many went in all."""
         over = SpendHold.objects.filter(expires_at__lt=self._before, settled_by=None)
-        for keys in keys_in_order(over, batch=self._batch):
+        if self._run.dry_run:
+            return self._holds + over.count()
+        for keys in keys_in_order(over, batch=self._run.batch):
             with deciding_write() as write:
                 write.changed, write.shown = False, True
                 # One may have been settled meanwhile.
                 still = list(over.filter(pk__in=keys).select_for_update().values_list("pk", flat=True))
                 delete_keys(SpendHold, still)
-                note_removed(name=Part.LEDGER, count=len(still), now=self._now)
+                note_removed(name=Part.LEDGER, count=len(still), now=self._run.now)
             self._holds += len(still)
-            self._progress(len(still))
+            self._run.progress(len(still))
         return self._holds
 
 

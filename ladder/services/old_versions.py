@@ -15,7 +15,7 @@ from django.db import models, transaction
 from django.db.models import Count
 
 from ladder.models import Connection, UsageEvent
-from ladder.services.pruning import BATCH, Progress, Removed, nobody
+from ladder.services.pruning import Removed, Run
 from omniroute_admin.common.core.forgetting import PastVersion, forgettable_versions
 from omniroute_admin.common.core.periods import Part
 from omniroute_admin.common.kinds import Kind, all_kinds
@@ -38,9 +38,7 @@ _SPEAKS_OF = {**_PRICES_BY, "price": ("provider", "model", "source")}
 _ROWS_AT_ONCE = 200
 
 
-def prune_versions(
-    *, before: datetime, now: datetime, batch: int = BATCH, progress: Progress = nobody
-) -> tuple[Removed, ...]:
+def prune_versions(*, before: datetime, run: Run) -> tuple[Removed, ...]:
     """Remove the versions that are older than `before`, kind by kind, the log of the admin, and sessions that ended.
 
     The history of a connection that is not deleted stays whole: an import reads from it what somebody edited.
@@ -49,11 +47,11 @@ def prune_versions(
     removed = []
     for kind in all_kinds():
         since = before if kind.key not in _PRICES_BY else None if priced_from is None else min(before, priced_from)
-        count = 0 if since is None else _prune_kind(kind, since, now, batch, progress)
+        count = 0 if since is None else _prune_kind(kind, since, run)
         removed.append(Removed(kind.model._meta.db_table, count))
     log = LogEntry.objects.filter(action_time__lt=before)
-    ended = Session.objects.filter(expire_date__lt=now)
-    return *removed, _remove(log, batch, progress), _remove(ended, batch, progress)
+    ended = Session.objects.filter(expire_date__lt=run.now)
+    return *removed, _remove(log, run), _remove(ended, run)
 
 
 def _priced_from() -> datetime | None:
@@ -66,16 +64,21 @@ def _priced_from() -> datetime | None:
     return horizon if horizon is None or oldest is None else min(horizon, oldest)
 
 
-def _prune_kind(kind: Kind, before: datetime, now: datetime, batch: int, progress: Progress) -> int:
-    count, name = 0, audit_name(kind.key)
-    for ids in _forgettable(kind, before, batch):
-        with transaction.atomic():
-            move_horizon(name=name, before=before, now=now)
-            gone, _ = kind.versions.filter(history_id__in=ids).delete()
-            note_removed(name=name, count=gone, now=now)
-        count += gone
-        progress(gone)
+def _prune_kind(kind: Kind, before: datetime, run: Run) -> int:
+    count = 0
+    for ids in _forgettable(kind, before, run.batch):
+        count += len(ids) if run.dry_run else _forget(kind, ids, before, run)
     return count
+
+
+def _forget(kind: Kind, ids: list[int], before: datetime, run: Run) -> int:
+    name = audit_name(kind.key)
+    with transaction.atomic():
+        move_horizon(name=name, before=before, now=run.now)
+        gone: int = kind.versions.filter(history_id__in=ids).delete()[0]
+        note_removed(name=name, count=gone, now=run.now)
+    run.progress(gone)
+    return gone
 
 
 def _forgettable(kind: Kind, before: datetime, batch: int) -> Iterator[list[int]]:
@@ -104,15 +107,16 @@ def _rows(kind: Kind, before: datetime) -> list[int]:
     return sorted(several.values_list("id", flat=True))
 
 
-def _remove(rows: models.QuerySet[Any], batch: int, progress: Progress) -> Removed:
+def _remove(rows: models.QuerySet[Any], run: Run) -> Removed:
+    table = rows.model._meta.db_table
+    if run.dry_run:
+        return Removed(table, rows.count())
     count = 0
-    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:batch]):
-        gone, _ = rows.filter(pk__in=keys).delete()
-        count += gone
-        progress(gone)
-        if not gone:
-            break
-    return Removed(rows.model._meta.db_table, count)
+    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[: run.batch]):
+        rows.filter(pk__in=keys).delete()
+        count += len(keys)
+        run.progress(len(keys))
+    return Removed(table, count)
 
 
 def _in_parts(keys: Sequence[int], size: int) -> Iterable[list[int]]:

@@ -4,6 +4,7 @@ Each part can be stopped at any instant, killed too, and said again does the res
 """
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import msgspec
 from django.db import models
@@ -18,15 +19,23 @@ Progress = Callable[[int], None]
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """How many rows of a table went, or would go; `made` are the sums that stand for them."""
+    """How many rows of a table went, or would go."""
 
     table: str
     rows: int
-    made: int = 0
 
 
 def nobody(_count: int) -> None:
     """Hear of progress, and tell nobody."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One pruning: when it is, how large its steps are, who hears of them; a dry run counts and writes nothing."""
+
+    now: datetime
+    batch: int = BATCH
+    progress: Progress = nobody
+    dry_run: bool = False
 
 
 def keys_in_order(rows: models.QuerySet[models.Model], *, batch: int) -> Iterator[list[int]]:

@@ -5,7 +5,7 @@ that lies later than the newest that they told of, and nothing at all where that
 a clock that is years ahead prunes nothing for a month.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,7 +17,7 @@ from ladder.services.folding import fold_ledger
 from ladder.services.old_readings import prune_readings
 from ladder.services.old_timeline import prune_timeline
 from ladder.services.old_versions import prune_versions
-from ladder.services.pruning import BATCH, Progress, Removed, nobody
+from ladder.services.pruning import Removed, Run
 from ladder.services.timeline import note_flips
 from omniroute_admin.common.core.periods import LEAST_DAYS, Part, Periods
 
@@ -36,19 +36,18 @@ class Age(msgspec.Struct, frozen=True):
 
 
 class Pruning(msgspec.Struct, frozen=True):
-    """What was removed of each table, from before which instant of each part, and what stays for a fault."""
+    """From before which instant each part was pruned, what went of each table, and which events stay for a fault."""
 
     cutoffs: Mapping[Part, datetime]
     removed: tuple[Removed, ...] = ()
     kept_faulty: tuple[str, ...] = ()
-    refusal: str = ""
 
 
 def read_age(*, now: datetime) -> Age:
     """Return by which instant age is counted: the newest that a router told of, and none later than `now`."""
     told = [
         QuotaWindow.objects.aggregate(at=Max("observed_at"))["at"],
-        UsageEvent.objects.order_by().aggregate(at=Max("occurred_at"))["at"],
+        UsageEvent.objects.order_by().aggregate(at=Max("booked_at"))["at"],
     ]
     newest = max((at for at in told if at is not None), default=None)
     newest = newest or RungSample.objects.aggregate(at=Max("at"))["at"]
@@ -85,19 +84,22 @@ def cutoffs_of(
     return found
 
 
-def prune(
-    *, cutoffs: Mapping[Part, datetime], now: datetime, batch: int = BATCH, progress: Progress = nobody
-) -> Pruning:
+def prune(*, cutoffs: Mapping[Part, datetime], run: Run) -> Pruning:
     """Prune each part that has a cutoff. Stopped at any instant, and said again, it does the rest."""
-    # What time did to the ladder is told from holds and events: it is told before they go.
-    note_flips(now=now)
+    if not run.dry_run:
+        # What time did to the ladder is told from holds and events: it is told before they go.
+        note_flips(now=run.now)
     removed, kept_faulty = list[Removed](), tuple[str, ...]()
     for part in (one for one in _ORDER if one in cutoffs):
         before = cutoffs[part]
-        if part is not Part.LEDGER:
-            removed += _PRUNERS[part](before, now, batch, progress)
+        if part is Part.READINGS:
+            removed.append(prune_readings(before=before, run=run))
+        elif part is Part.HISTORY:
+            removed += prune_timeline(before=before, run=run)
+        elif part is Part.AUDIT:
+            removed += prune_versions(before=before, run=run)
         elif _is_older_than(before):
-            report = fold_ledger(before=before, now=now, batch=batch, progress=progress)
+            report = fold_ledger(before=before, run=run)
             removed += report.removed
             kept_faulty = report.kept_faulty
     return Pruning(cutoffs, tuple(removed), kept_faulty)
@@ -113,22 +115,3 @@ def _is_older_than(before: datetime) -> bool:
         or SpendHold.objects.filter(expires_at__lt=before).exists()
         or BillingEntry.history.filter(history_date__lt=before).exists()
     )
-
-
-def _readings(before: datetime, now: datetime, batch: int, progress: Progress) -> tuple[Removed, ...]:
-    return (prune_readings(before=before, now=now, batch=batch, progress=progress),)
-
-
-def _timeline(before: datetime, now: datetime, batch: int, progress: Progress) -> tuple[Removed, ...]:
-    return prune_timeline(before=before, now=now, batch=batch, progress=progress)
-
-
-def _versions(before: datetime, now: datetime, batch: int, progress: Progress) -> tuple[Removed, ...]:
-    return prune_versions(before=before, now=now, batch=batch, progress=progress)
-
-
-_PRUNERS: Mapping[Part, Callable[[datetime, datetime, int, Progress], tuple[Removed, ...]]] = {
-    Part.READINGS: _readings,
-    Part.HISTORY: _timeline,
-    Part.AUDIT: _versions,
-}

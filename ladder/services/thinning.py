@@ -66,7 +66,7 @@ def remove_readings(
         with transaction.atomic():
             # The lock of whoever writes readings: none is corrected while this looks which ones can go.
             locked(Connection.objects.filter(pk=window.connection_id)).get()
-            gone = which(_newest_first(window.pk, older_than))
+            gone = which(newest_readings_first(window_key=window.pk, older_than=older_than))
             QuotaReading.objects.filter(pk__in=gone[:batch]).delete()
             removed(len(gone[:batch]))
         yield len(gone[:batch])
@@ -74,7 +74,8 @@ def remove_readings(
             return
 
 
-def _newest_first(window_key: int, older_than: datetime) -> Iterator[PastReading]:
+def newest_readings_first(*, window_key: int, older_than: datetime) -> Iterator[PastReading]:
+    """Yield the readings of a window that are older than an instant, the newest first; one query."""
     rows = QuotaReading.objects.filter(window=window_key, observed_at__lt=older_than).order_by("-observed_at")
     columns = ("id", "observed_at", "remaining_percent", "unlimited", "status", "reset_at")
     for pk, observed_at, percent, unlimited, status, reset_at in rows.values_list(*columns):

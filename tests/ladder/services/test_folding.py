@@ -21,6 +21,7 @@ from ladder.selectors.spend_events import count_events, each_ledger_row, find_fo
 from ladder.selectors.spend_windows import read_present_spend, read_window_spend
 from ladder.selectors.state import forget_snapshot
 from ladder.services.folding import fold_ledger
+from ladder.services.pruning import Run
 from omniroute_admin.common.core.axis import days_range
 from omniroute_admin.common.selectors.revision import current_token
 from omniroute_admin.common.services.horizons import move_horizon
@@ -44,7 +45,7 @@ def ladder(db):
 
 
 def fold(before=BEFORE, now=NOW, **options):
-    return {one.table: one.rows for one in fold_ledger(before=before, now=now, **options).removed}
+    return {one.table: one.rows for one in fold_ledger(before=before, run=Run(now=now, **options)).removed}
 
 
 def sums():
@@ -146,7 +147,7 @@ def test_an_event_whose_rows_do_not_add_up_stays_and_is_named():
     with database.cursor() as cursor:
         cursor.execute("UPDATE ladder_usageevent SET estimated_change = 1 WHERE event_id = 'e1'")
     before = check_ledger()
-    report = fold_ledger(before=BEFORE, now=NOW)
+    report = fold_ledger(before=BEFORE, run=Run(now=NOW))
     assert (report.kept_faulty, UsageEvent.objects.get().event_id) == (("e1",), "e1")
     assert check_ledger() == before
 
@@ -304,9 +305,12 @@ def test_no_total_and_no_verdict_changes_and_nothing_is_booked_twice(events, fix
         record(*items, now=NOW)
         make_holds(holds)
         before = totals()
+        would = fold(before=NOW + horizons[0] * SECOND, batch=batch, dry_run=True)
+        assert totals() == before
         for offset in horizons:
-            fold(before=NOW + offset * SECOND, batch=batch)
+            did = fold(before=NOW + offset * SECOND, batch=batch)
             assert totals() == before
+            assert did == would or offset != horizons[0]
         answer = record(*items, now=NOW)
         assert answer.accepted == answer.superseded == 0
         assert {one.code for one in answer.rejected} <= {"too_old"}

@@ -15,7 +15,7 @@ from ladder.selectors.connection_page import read_earlier_resets, read_used_up, 
 from ladder.selectors.held import held_windows
 from ladder.selectors.tuning import read_usual_gap
 from ladder.services.old_readings import prune_readings
-from ladder.services.pruning import Removed
+from ladder.services.pruning import Removed, Run
 from omniroute_admin.common.selectors.horizons import read_pruned
 from omniroute_admin.common.selectors.revision import current_token
 from tests.factories import QuotaReadingFactory, QuotaWindowFactory
@@ -43,12 +43,12 @@ def left():
 
 
 def prune(**options):
-    return prune_readings(before=BEFORE, now=NOW, **options).rows
+    return prune_readings(before=BEFORE, run=Run(now=NOW, **options)).rows
 
 
 def test_of_old_readings_the_newest_six_and_those_that_a_verdict_may_need_stay_q5():
     see(QuotaWindowFactory(reset_at=None), 50, 50, 50, 50, 50, 50, 40, 41, 45, 60, 60, 10)
-    assert prune_readings(before=BEFORE, now=NOW) == Removed("ladder_quotareading", 2)
+    assert prune_readings(before=BEFORE, run=Run(now=NOW)) == Removed("ladder_quotareading", 2)
     # 45 stays as what came after 60: since then the window is below any cutoff between the two.
     assert left() == [50, 50, 50, 50, 50, 50, 40, 45, 60, 10]
 
@@ -65,6 +65,7 @@ def test_younger_readings_and_those_of_the_present_life_all_stay():
 def test_it_goes_in_batches_can_be_said_again_and_moves_no_token():
     see(QuotaWindowFactory(), *[50] * 20)
     seen, token = [], current_token()
+    assert prune(dry_run=True) == 14
     assert prune(batch=5, progress=seen.append) == 14
     assert seen == [5, 5, 4]
     assert prune() == 0
