@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, OnlyRead, ReasonForm, change_of
-from omniroute_admin.common.models import ApiKey, Heartbeat
+from omniroute_admin.common.models import ApiKey, Heartbeat, Horizon
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.selectors.key_list import KEY_STATES, keys_in
 from omniroute_admin.common.sent import LONGEST_FORM_NAME, new_form_name, note_sent
@@ -135,6 +135,15 @@ class HeartbeatAdmin(OnlyRead):
     show_full_result_count = True
     list_display = ["name", "beat_at"]
     list_filter = ["beat_at"]
+    search_fields = ["name"]
+
+
+@admin.register(Horizon)
+class HorizonAdmin(OnlyRead):
+    """How far back what is kept has been pruned; written by the pruning alone."""
+
+    reads = "settings:read"
+    list_display = ["name", "before", "moved_at", "removed"]
     search_fields = ["name"]
 
 
