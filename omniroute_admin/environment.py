@@ -60,6 +60,14 @@ class Environment:
             raise _refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
         return int(value)
 
+    def days(self, name: str, default: int, *, lowest: int) -> int:
+        """Return a period in days: 0 (for ever), or a whole number from `lowest` on."""
+        value = self.text(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,5}", value) or 0 < int(value) < lowest:
+            problem = f"{value!r} is neither 0 (for ever) nor a whole number of days from {lowest} to 99999"
+            raise _refusal(name, problem, f"set 0, or {lowest} and more")
+        return int(value)
+
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """Return one of `choices`, in upper case."""
         value = self.text(name, default).upper()

@@ -6,6 +6,7 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
 from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
 
@@ -257,6 +258,21 @@ METRICS_DIR = env.folder("METRICS_DIR", VAR_DIR / "metrics")
 if METRICS_DIR != VAR_DIR / "metrics":
     usable_folder(METRICS_DIR, "METRICS_DIR")
 METRICS_CONNECTIONS_AT_MOST = env.integer("METRICS_CONNECTIONS_AT_MOST", 1000, lowest=0, highest=1_000_000)
+
+
+# --- retention -------------------------------------------------------------------------------------------------------
+def _keep_days(name: str, part: Part) -> int:
+    return env.days(name, DEFAULT_DAYS[part], lowest=LEAST_DAYS[part])
+
+
+KEEP = Periods(
+    readings=_keep_days("KEEP_READINGS_DAYS", Part.READINGS),
+    history=_keep_days("KEEP_HISTORY_DAYS", Part.HISTORY),
+    ledger=_keep_days("KEEP_LEDGER_DAYS", Part.LEDGER),
+    audit=_keep_days("KEEP_AUDIT_DAYS", Part.AUDIT),
+)
+# At night by UTC, before the others of the night.
+CELERY_BEAT_SCHEDULE["pruning"] = {"task": "ladder.tasks.prune_kept", "schedule": crontab(minute="23", hour="2")}
 
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])

@@ -6,6 +6,7 @@ from ladder.models.quota import QuotaReading, QuotaWindow
 from ladder.models.refusals import RefusalReport
 from ladder.models.resting import Breaker, Cooldown
 from ladder.models.settings import LadderSettings, RungBudget
+from ladder.models.sums import LedgerSum
 from ladder.models.timeline import RungFlip, RungSample, TimelineCursor, TimelineTrace
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ConnectionQuerySet",
     "Cooldown",
     "LadderSettings",
+    "LedgerSum",
     "QuotaReading",
     "QuotaWindow",
     "RefusalReport",

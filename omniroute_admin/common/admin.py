@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, OnlyRead, ReasonForm, change_of
-from omniroute_admin.common.models import ApiKey, Heartbeat, TaskRun
+from omniroute_admin.common.models import ApiKey, Heartbeat, Horizon, TaskRun
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.selectors.key_list import KEY_STATES, keys_in
 from omniroute_admin.common.sent import LONGEST_FORM_NAME, new_form_name, note_sent
@@ -146,6 +146,14 @@ class TaskRunAdmin(OnlyRead):
     show_full_result_count = True
     list_display = ["name", "succeeded_at", "failed_at", "failures", "took_milliseconds"]
     list_filter = ["succeeded_at", "failed_at"]
+
+
+@admin.register(Horizon)
+class HorizonAdmin(OnlyRead):
+    """How far back what is kept has been pruned; written by the pruning alone."""
+
+    reads = "settings:read"
+    list_display = ["name", "before", "moved_at", "removed"]
     search_fields = ["name"]
 
 

@@ -107,6 +107,33 @@ class TaskRun(models.Model):
         return self.name
 
 
+class Horizon(models.Model):
+    """How far back what is kept has been pruned: of `name`, what is older than `before` was removed, or may be.
+
+    It only ever moves forward, in the transaction that removes, or before it, and never by the clock alone: so a period
+    that is lengthened, or a clock that is set back, brings nothing back to where it was taken from.
+    """
+
+    name = models.CharField(max_length=40, primary_key=True)
+    before = models.DateTimeField()
+    moved_at = models.DateTimeField(help_text="When it was last moved, or something older last removed.")
+    removed = models.BigIntegerField(default=0, help_text="How many rows were removed in all.")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            check(
+                condition=Q(removed__gte=0),
+                name="horizon_counts_up",
+                fields=["removed"],
+                words="A count is not negative.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} before {self.before:%Y-%m-%d %H:%M:%S}"
+
+
 class UserVersion(HistoryBase):
     """One version of an account, as the history of other rows keeps theirs; the password is not in it (SPEC 3, 5).
 

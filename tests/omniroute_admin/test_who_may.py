@@ -111,6 +111,7 @@ LISTS: dict[str, tuple[set[str], set[str]]] = {
     "common.apikey": (ADMINISTRATORS, ADMINISTRATORS),
     "common.heartbeat": (ALL, set()),
     "common.taskrun": (ALL, set()),
+    "common.horizon": (ALL, set()),
     "auth.user": (ADMINISTRATORS, ADMINISTRATORS),
     "auth.group": (ADMINISTRATORS, set()),
     "billing_catalog.billingentry": (ALL, CURATORS),
@@ -131,6 +132,7 @@ LISTS: dict[str, tuple[set[str], set[str]]] = {
     "ladder.rungbudget": (ALL, set()),
     "ladder.usageevent": (ALL, set()),
     "ladder.spendhold": (ALL, set()),
+    "ladder.ledgersum": (ALL, set()),
     "ladder.rungflip": (ALL, set()),
     "ladder.rungsample": (ALL, set()),
 }
