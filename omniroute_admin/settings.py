@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "omniroute_admin.common.lean.Htmx",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "omniroute_admin.common.keyless.NoKeysInForms",
 ]
 
 ROOT_URLCONF = "omniroute_admin.urls"
@@ -111,7 +112,8 @@ _HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if SECURE_SSL else 0
 # A health check asks from inside, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-if env.boolean("TRUST_PROXY", default=False):
+TRUST_PROXY = env.boolean("TRUST_PROXY", default=False)
+if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # The host beside this one may be another product's: neither its subdomains nor a browser's list are ours to bind.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -230,7 +232,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 _QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
@@ -246,3 +248,16 @@ LOGGING = {
         "kombu.connection": {"level": "ERROR"},
     },
 }
+
+# --- what no table, no log, no traceback and no denial tells ----------------------------------------------------------
+SESSION_ENGINE = "omniroute_admin.common.sessions"
+CSRF_FAILURE_VIEW = "omniroute_admin.common.views.guard.csrf_failure"
+DEFAULT_EXCEPTION_REPORTER = "omniroute_admin.common.tracebacks.BlottingReporter"
+LOGGING["filters"] = {
+    "blot": {"()": "omniroute_admin.common.blotting.Blot"},
+    "undenied": {"()": "omniroute_admin.common.blotting.Undenied"},
+}
+for _handler in LOGGING["handlers"].values():
+    _handler["filters"] = ["blot"]
+for _name in ("django.request", "django.security.csrf"):
+    LOGGING["loggers"][_name] = {"filters": ["undenied"]}
