@@ -57,6 +57,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "omniroute_admin.common.lean.Htmx",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "omniroute_admin.common.keyless.NoKeysInForms",
 ]
 
 ROOT_URLCONF = "omniroute_admin.urls"
@@ -281,7 +282,7 @@ LOG_FORMAT = env.choice("LOG_FORMAT", "LINE", ["LINE", "JSON"]).lower()
 # A line for each request, whatever the level of the others.
 ACCESS_LOG = env.boolean("ACCESS_LOG", default=False)
 _QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"chosen": {"()": "omniroute_admin.common.logs.formatter", "form": LOG_FORMAT}},
@@ -300,3 +301,15 @@ LOGGING = {
         "kombu.connection": {"level": "ERROR"},
     },
 }
+
+# --- what no table, no log, no traceback and no denial tells ----------------------------------------------------------
+CSRF_FAILURE_VIEW = "omniroute_admin.common.views.guard.csrf_failure"
+DEFAULT_EXCEPTION_REPORTER = "omniroute_admin.common.tracebacks.BlottingReporter"
+LOGGING["filters"] = {
+    "blot": {"()": "omniroute_admin.common.blotting.Blot"},
+    "undenied": {"()": "omniroute_admin.common.blotting.Undenied"},
+}
+for _handler in LOGGING["handlers"].values():
+    _handler["filters"] = ["blot"]
+for _name in ("django.request", "django.security.csrf"):
+    LOGGING["loggers"][_name] = {"filters": ["undenied"]}

@@ -74,6 +74,8 @@ CLEAR_BEFORE_EACH_TEST = [
     "ladder.selectors.state.forget_snapshot",
     "omniroute_admin.common.selectors.keys.forget_keys",
     "omniroute_admin.common.services.key_use.forget_uses",
+    "omniroute_admin.common.services.key_rate.forget_calls",
+    "omniroute_admin.common.denials.forget_denials",
 ]
 """Functions called before every test: what a process remembers between requests must not reach the next test, whose
 database counts its revisions and ids from the same number."""
