@@ -6,6 +6,7 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from omniroute_admin.alert_channels import alert_channels, public_url, webhook_secret
 from omniroute_admin.environment import Environment, usable_folder
 
 env = Environment(os.environ)
@@ -225,6 +226,17 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     # At night by UTC, at minutes of their own.
     "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
+}
+
+# --- alerts ----------------------------------------------------------------------------------------------------------
+# Where alerts go: a rule names a channel, and only the environment knows its address, which may hold a secret.
+ALERT_CHANNELS = alert_channels(env)
+ALERT_WEBHOOK_SECRET = webhook_secret(env, channels=ALERT_CHANNELS.values())
+PUBLIC_URL = public_url(env)
+CELERY_BEAT_SCHEDULE |= {
+    "alerts": {"task": "ladder.tasks.look_for_alerts", "schedule": 15, "options": {"expires": 15}},
+    "deliveries": {"task": "ladder.tasks.send_alerts", "schedule": 5, "options": {"expires": 5}},
+    "alert_log": {"task": "ladder.tasks.thin_alerts", "schedule": crontab(minute="53", hour="3")},
 }
 
 # --- logs ------------------------------------------------------------------------------------------------------------

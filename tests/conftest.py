@@ -41,10 +41,12 @@ ENVIRONMENT = {
 }
 # What the person's own shell says about an installation must not reach the tests.
 FOREIGN = [
+    *(name for name in os.environ if name.startswith("ALERT_")),
     "CELERY_BROKER_URL",
     "CSRF_TRUSTED_ORIGINS",
     "HEARTBEAT_SECONDS",
     "HSTS_SECONDS",
+    "PUBLIC_URL",
     "SECURE_SSL",
     "STATIC_ROOT",
     "TIME_ZONE_DISPLAY",

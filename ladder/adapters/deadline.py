@@ -1,0 +1,42 @@
+"""Calls to services that may never answer."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class OutOfTime(Exception):  # noqa: N818 - named for what it tells
+    """The call did not come back in time."""
+
+
+def within(seconds: float, call: Callable[[], Result]) -> Result:
+    """Return what a call returns, or raise what it raises.
+
+    It runs in a thread of its own, so that one that hangs beyond all timeouts of its own is left behind and holds
+    nobody; it must not touch the database.
+
+    Raises:
+        OutOfTime: it took longer.
+    """
+    results: list[Callable[[], Result]] = []
+
+    def run() -> None:
+        try:
+            result = call()
+            results.append(lambda: result)
+        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
+            failure = error
+            results.append(lambda: _raise(failure))
+
+    thread = threading.Thread(target=run, name="delivery", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not results:
+        raise OutOfTime
+    return results[0]()
+
+
+def _raise(error: BaseException) -> Result:
+    raise error
