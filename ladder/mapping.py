@@ -168,7 +168,7 @@ def to_alert_rule(row: AlertRule) -> Rule:
     """Return a rule as the looks for alerts take it."""
     return Rule(
         id=row.pk,
-        kind=AlertKind(row.kind),
+        kind=AlertKind(row.looks_for),
         subject=row.subject,
         threshold=row.threshold or 0,
         for_seconds=row.for_seconds,

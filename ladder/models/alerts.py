@@ -19,7 +19,7 @@ class AlertRule(models.Model):
     """What operators are to hear of, by which channels, and when not."""
 
     name = models.CharField(max_length=100)
-    kind = models.CharField(max_length=14, choices=ALERT_KIND_CHOICES)
+    looks_for = models.CharField(max_length=14, choices=ALERT_KIND_CHOICES)
     subject = models.CharField(max_length=257, blank=True, default="", help_text="What of the kind; empty: all of it.")
     threshold = models.PositiveIntegerField(null=True, blank=True, help_text="In the unit of the kind, if it has one.")
     channels = TextListField(help_text="Names of channels that the environment names.")
@@ -45,9 +45,9 @@ class AlertRule(models.Model):
                 words="Give the rule a name.",
             ),
             check(
-                condition=Q(kind__in=[word for word, _ in ALERT_KIND_CHOICES]),
-                name="alert_rule_kind_is_a_word",
-                fields=["kind"],
+                condition=Q(looks_for__in=[word for word, _ in ALERT_KIND_CHOICES]),
+                name="alert_rule_looks_for_a_kind",
+                fields=["looks_for"],
                 words=f"Expected one of: {', '.join(word for word, _ in ALERT_KIND_CHOICES)}.",
             ),
             check(

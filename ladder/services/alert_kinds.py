@@ -21,7 +21,7 @@ def _turn_back(*, version: Any, present: Any | None, actor: Actor, reason: str, 
     if present is not None:
         update_rule(rule=present, changes=values, actor=actor, reason=reason, now=now)
         return
-    create_rule(kind=version.kind, actor=actor, reason=reason, now=now, **values)
+    create_rule(kind=version.looks_for, actor=actor, reason=reason, now=now, **values)
 
 
 ALERT_RULE = Kind(
@@ -30,7 +30,7 @@ ALERT_RULE = Kind(
     model=AlertRule.history.model,
     fields={
         "name": Told("name"),
-        "kind": Told("looks for"),
+        "looks_for": Told("looks for"),
         "subject": Told("about"),
         "threshold": Told("number", nothing_is("none")),
         "channels": Told("channels"),
@@ -42,7 +42,7 @@ ALERT_RULE = Kind(
         "is_enabled": Told("enabled"),
     },
     name=lambda version: str(version.name),
-    searched=("name", "kind", "subject"),
+    searched=("name", "looks_for", "subject"),
     roll_back=RollBack(
         right="settings:write",
         fields=RULE_FIELDS,

@@ -62,7 +62,7 @@ def create_rule(*, kind: str, actor: Actor, reason: str, now: datetime, **values
         ValidationError: naming every field that a column refuses.
     """
     with transaction.atomic():
-        return _save(AlertRule(kind=kind, created_at=now), values, actor=actor, reason=reason, now=now)
+        return _save(AlertRule(looks_for=kind, created_at=now), values, actor=actor, reason=reason, now=now)
 
 
 def update_rule(
@@ -109,7 +109,7 @@ def delete_rule(*, rule: AlertRule, actor: Actor, reason: str, now: datetime) ->
 def add_usual_rules(*, channel: str, actor: Actor, reason: str, now: datetime) -> list[AlertRule]:
     """Make those of the usual rules that there is no rule of the same kind and subject of; they use one channel."""
     with transaction.atomic():
-        there = set(AlertRule.objects.values_list("kind", "subject"))
+        there = set(AlertRule.objects.values_list("looks_for", "subject"))
         by = {"actor": actor, "reason": reason, "now": now}
         return [
             create_rule(
@@ -161,14 +161,14 @@ def _save(row: AlertRule, values: Mapping[str, Any], *, actor: Actor, reason: st
 
 
 def _subject(row: AlertRule) -> FieldError | None:
-    known = SUBJECTS.get(AlertKind(row.kind)) if row.kind in set(AlertKind) else None
+    known = SUBJECTS.get(AlertKind(row.looks_for)) if row.looks_for in set(AlertKind) else None
     if known is None or row.subject in known:
         return None
     return field("subject", f"Expected one of: {', '.join(filter(None, known))}.")
 
 
 def _threshold(row: AlertRule) -> FieldError | None:
-    unit = UNITS.get(AlertKind(row.kind)) if row.kind in set(AlertKind) else None
+    unit = UNITS.get(AlertKind(row.looks_for)) if row.looks_for in set(AlertKind) else None
     if unit is None:
         return None if row.threshold is None else field("threshold", "This kind of rule has no number.")
     if row.threshold is None or not unit.least <= row.threshold <= unit.most:
