@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, NamedTuple
 
 
@@ -16,11 +16,13 @@ class Request(NamedTuple):
 
 
 class HttpReceiver:
-    """Keeps what is posted; answers with the statuses in `answers`, then with 200."""
+    """Keeps what is posted; answers with the statuses in `answers`, then with 200; while `may_answer` is set."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.answers: list[int] = []
+        self.may_answer = Event()
+        self.may_answer.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -28,6 +30,7 @@ class HttpReceiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 receiver.requests.append(Request(self.path, headers, body))
+                receiver.may_answer.wait(timeout=60)
                 status = receiver.answers.pop(0) if receiver.answers else 200
                 self.send_response(status)
                 if 300 <= status < 400:
@@ -51,6 +54,7 @@ def http_receiver() -> Iterator[HttpReceiver]:
     try:
         yield receiver
     finally:
+        receiver.may_answer.set()
         receiver.server.shutdown()
         receiver.server.server_close()
 

@@ -20,23 +20,20 @@ def within(seconds: float, call: Callable[[], Result]) -> Result:
     Raises:
         OutOfTime: it took longer.
     """
-    results: list[Callable[[], Result]] = []
+    results: list[Result] = []
+    failures: list[BaseException] = []
 
     def run() -> None:
         try:
-            result = call()
-            results.append(lambda: result)
+            results.append(call())
         except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
-            failure = error
-            results.append(lambda: _raise(failure))
+            failures.append(error)
 
     thread = threading.Thread(target=run, name="delivery", daemon=True)
     thread.start()
     thread.join(seconds)
+    if failures:
+        raise failures[0]
     if not results:
         raise OutOfTime
-    return results[0]()
-
-
-def _raise(error: BaseException) -> Result:
-    raise error
+    return results[0]

@@ -110,7 +110,6 @@ def add_usual_rules(*, channel: str, actor: Actor, reason: str, now: datetime) -
     """Make those of the usual rules that there is no rule of the same kind and subject of; they use one channel."""
     with transaction.atomic():
         there = set(AlertRule.objects.values_list("looks_for", "subject"))
-        by = {"actor": actor, "reason": reason, "now": now}
         return [
             create_rule(
                 kind=kind.value,
@@ -119,7 +118,9 @@ def add_usual_rules(*, channel: str, actor: Actor, reason: str, now: datetime) -
                 threshold=UNITS[kind].usual if kind in UNITS else None,
                 channels=[channel] if channel else [],
                 for_seconds=seconds,
-                **by,
+                actor=actor,
+                reason=reason,
+                now=now,
             )
             for name, kind, subject, seconds in USUAL
             if (kind.value, subject) not in there

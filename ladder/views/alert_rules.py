@@ -94,7 +94,7 @@ def pause_rule(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _sure(request, rule, form, act="pause" if rule.is_enabled else "go on")
     update_rule(rule=rule, changes={"is_enabled": not rule.is_enabled}, **_by(request, form))
-    done = "is paused; what it raised is resolved at the next look" if rule.is_enabled else "is looked by again"
+    done = "is paused; what it raised is resolved at the next look" if rule.is_enabled else "goes on"
     messages.success(request, f"{rule.name} {done}.")
     return redirect("alerts")
 

@@ -45,7 +45,7 @@ def alerts_page(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def live_alerts(request: HttpRequest) -> HttpResponse:
-    """Return the log as it is now; the page asks while something in it is on its way.
+    """Return the lines of the log as they are now; the page asks while something in it is on its way.
 
     Signed out is 401, not the way to the login page: a script asks here.
 
@@ -56,7 +56,7 @@ def live_alerts(request: HttpRequest) -> HttpResponse:
         return sign_in_again()
     require_right(request.user, "settings:read")
     glance = Glance(now=clock.now(), zone=display_zone())
-    return render(request, "alerts/_log.html", _log(request, glance) | {"zone": glance.zone_name})
+    return render(request, "alerts/_log_rows.html", _log(request, glance) | {"zone": glance.zone_name})
 
 
 def channel_words(named: Mapping[str, Channel]) -> list[tuple[str, str]]:

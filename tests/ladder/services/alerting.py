@@ -31,11 +31,14 @@ def hooks(settings, *names: str) -> Iterator[HttpReceiver]:
 
 def a_plan(at) -> QuotaWindow:
     """Store one plan that stops hard, with a fresh reading at an instant."""
-    BillingEntryFactory(provider="claude", auth_type=None, billing="subscription", overage="hard-stop", reviewed_on=at)
-    ModelPriceFactory(provider="claude", model="opus")
-    return QuotaWindowFactory(
-        connection__connection_id="c1", window="5h", remaining_percent=Decimal(50), observed_at=at, received_at=at
-    )
+    with deciding_write():
+        BillingEntryFactory(
+            provider="claude", auth_type=None, billing="subscription", overage="hard-stop", reviewed_on=at
+        )
+        ModelPriceFactory(provider="claude", model="opus")
+        return QuotaWindowFactory(
+            connection__connection_id="c1", window="5h", remaining_percent=Decimal(50), observed_at=at, received_at=at
+        )
 
 
 def read(window: QuotaWindow, percent, at) -> None:

@@ -15,8 +15,8 @@ from ladder.services.alerts import look_for_alerts
 from omniroute_admin.common import clock
 from tests.factories import AlertDeliveryFactory, AlertRuleFactory
 from tests.factories_ladder import NOW
-from tests.ladder.services.alerting import SECOND, a_plan, bodies, hooks, look, read, send_all
-from tests.processes import environment
+from tests.ladder.services.alerting import SECOND, SECRET, a_plan, bodies, hooks, look, read, send_all
+from tests.processes import environment, until
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,19 +83,39 @@ SEND = "from ladder.tasks import send_alerts; send_alerts()"
 """What a worker runs; eager or not, the task's own body."""
 
 
+def worker(receiver, database_url, folder):
+    command = [sys.executable, str(ROOT / "manage.py"), "shell", "--no-imports", "--command", SEND]
+    own = environment(
+        DATABASE_URL=database_url,
+        VAR_DIR=str(folder),
+        ALERT_CHANNEL_HOOK=f"http://{receiver.place}/hook",
+        ALERT_WEBHOOK_SECRET=SECRET,
+    )
+    return subprocess.Popen(command, env=own, stderr=subprocess.PIPE, text=True)
+
+
 def test_processes_at_the_same_time_send_each_delivery_once(settings, database_url, tmp_path):
     with hooks(settings, "hook") as receiver:
         for _ in range(6):
             AlertDeliveryFactory(at=clock.now(), next_attempt_at=clock.now())
-        command = [sys.executable, str(ROOT / "manage.py"), "shell", "--no-imports", "--command", SEND]
-        own = environment(
-            DATABASE_URL=database_url,
-            VAR_DIR=str(tmp_path),
-            ALERT_CHANNEL_HOOK=f"http://{receiver.place}/hook",
-            ALERT_WEBHOOK_SECRET=settings.ALERT_WEBHOOK_SECRET,
-        )
-        workers = [subprocess.Popen(command, env=own, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-        assert [worker.communicate(timeout=90)[1] for worker in workers] == ["", ""]
+        workers = [worker(receiver, database_url, tmp_path) for _ in range(2)]
+        assert [one.communicate(timeout=90)[1] for one in workers] == ["", ""]
     ids = [body["id"] for body in bodies(receiver)]
     assert (len(ids), len(set(ids))) == (6, 6)
     assert set(AlertDelivery.objects.values_list("state", flat=True)) == {"sent"}
+
+
+def test_a_worker_killed_while_it_sends_loses_nothing_and_its_notice_keeps_its_id(settings, database_url, tmp_path):
+    with hooks(settings, "hook") as receiver:
+        row = AlertDeliveryFactory(at=clock.now(), next_attempt_at=clock.now())
+        receiver.may_answer.clear()
+        sender = worker(receiver, database_url, tmp_path)
+        until(lambda: receiver.requests, "the request of the worker")
+        sender.kill()
+        sender.communicate()
+        row.refresh_from_db()
+        assert (row.state, row.attempts) == ("queued", 1)
+        receiver.may_answer.set()
+        assert send_all(clock.now()) == [], "the attempt may still be under way"
+        assert send_all(row.next_attempt_at) == [""]
+    assert [body["id"] for body in bodies(receiver)] == [str(row.pk)] * 2
