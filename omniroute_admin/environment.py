@@ -46,6 +46,23 @@ class Environment:
         self.asked.add(name)
         return self._values.get(name, "").strip() or default
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the variables that begin so and say something, in order."""
+        return sorted(name for name, value in self._values.items() if name.startswith(prefix) and value.strip())
+
+    def secret(self, name: str) -> str:
+        """Return a secret: the variable itself, or what the file holds that `<name>_FILE` names; none is empty."""
+        own, file = self.text(name), self.text(f"{name}_FILE")
+        if own and file:
+            raise _refusal(name, f"{name}_FILE is set as well", "set one of the two")
+        if not file:
+            return own
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            remedy = "name a file that the user who runs this may read"
+            raise _refusal(f"{name}_FILE", "its file cannot be read", remedy) from None
+
     def boolean(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         value = self.text(name, "true" if default else "false").lower()

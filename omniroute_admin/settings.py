@@ -6,6 +6,7 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from omniroute_admin.alert_channels import alert_channels, public_url, webhook_secret
 from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
 from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
@@ -274,6 +275,16 @@ KEEP = Periods(
 )
 # At night by UTC, before the others of the night.
 CELERY_BEAT_SCHEDULE["pruning"] = {"task": "ladder.tasks.prune_kept", "schedule": crontab(minute="23", hour="2")}
+# --- alerts ----------------------------------------------------------------------------------------------------------
+# Where alerts go: a rule names a channel, and only the environment knows its address, which may hold a secret.
+ALERT_CHANNELS = alert_channels(env)
+ALERT_WEBHOOK_SECRET = webhook_secret(env, channels=ALERT_CHANNELS.values())
+PUBLIC_URL = public_url(env)
+CELERY_BEAT_SCHEDULE |= {
+    "alerts": {"task": "ladder.tasks.look_for_alerts", "schedule": 15, "options": {"expires": 15}},
+    "deliveries": {"task": "ladder.tasks.send_alerts", "schedule": 5, "options": {"expires": 5}},
+    "alert_log": {"task": "ladder.tasks.thin_alerts", "schedule": crontab(minute="53", hour="3")},
+}
 
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])

@@ -41,6 +41,7 @@ ENVIRONMENT = {
 }
 # What the person's own shell says about an installation must not reach the tests.
 FOREIGN = [
+    *(name for name in os.environ if name.startswith("ALERT_")),
     "CELERY_BROKER_URL",
     "CSRF_TRUSTED_ORIGINS",
     "HEARTBEAT_SECONDS",
@@ -61,6 +62,7 @@ FOREIGN = [
     "KEEP_HISTORY_DAYS",
     "KEEP_LEDGER_DAYS",
     "KEEP_READINGS_DAYS",
+    "PUBLIC_URL",
     "SECURE_SSL",
     "SESSION_IDLE_MINUTES",
     "STATIC_ROOT",
