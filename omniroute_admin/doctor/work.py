@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from amqp.exceptions import ChannelError
 from django.conf import settings
 from kombu import Connection
 
@@ -37,7 +36,7 @@ def _waiting(broker: Connection) -> int:
     queue = settings.CELERY_TASK_DEFAULT_QUEUE
     try:
         return int(broker.default_channel.queue_declare(queue=queue, passive=True).message_count)
-    except ChannelError:
+    except broker.channel_errors:
         return 0  # nobody has sent anything yet
 
 
