@@ -27,7 +27,12 @@ from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
 from omniroute_admin.common.selectors.compiled import Compiled
-from omniroute_admin.common.selectors.revision import read_present, read_snapshot, touched_since
+from omniroute_admin.common.selectors.revision import (
+    current_revision,
+    read_present,
+    read_snapshot,
+    touched_since,
+)
 
 Read = TypeVar("Read")
 
@@ -71,8 +76,11 @@ def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     # Inside a transaction that may still be undone, the revision does not name what is read.
     is_undoable = database.in_atomic_block
     held = None if is_undoable else _prepared
-    if held is not None and revision is not None and held.is_current(revision=revision, now=now):
-        return held.snapshot
+    if held is not None and revision is not None:
+        renewed = held if held.is_current(revision=revision, now=now) else _renewed_alone(held, revision, now)
+        if renewed is not None:
+            _prepared = renewed
+            return renewed.snapshot
     with read_snapshot() as present:
         if held is not None and held.is_current(revision=present, now=now):
             return held.snapshot
@@ -83,6 +91,16 @@ def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
+
+
+def _renewed_alone(held: Prepared, revision: int, now: datetime) -> Prepared | None:
+    """Return what `_renewed` does without a transaction around what is read; None where a write came between.
+
+    The revision is moved in the transaction of every write that a decision could tell: where it is the same before and
+    after, what was read between is of that revision. On PostgreSQL that spares four ways there and back.
+    """
+    renewed = _renewed(held, revision=revision, now=now)
+    return renewed if renewed is not None and current_revision() == revision else None
 
 
 def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None:

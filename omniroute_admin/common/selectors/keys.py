@@ -9,6 +9,7 @@ import msgspec
 from omniroute_admin.common.core.keys import PREFIX_LENGTH, hash_secret, is_secret
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import ALL_SCOPES
+from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.selectors.revision import current_revision
 
 _MOST_REMEMBERED = 1_000
@@ -26,6 +27,9 @@ class KeyFacts(msgspec.Struct, frozen=True):
     revision: int
 
 
+_KEYS = Compiled(
+    lambda digests: ApiKey.objects.filter(secret_hash__in=digests, revoked_at=None).order_by().values_list(*_FIELDS)
+)
 _remembered: dict[str, KeyFacts] = {}
 
 
@@ -53,7 +57,7 @@ def forget_keys() -> None:
 
 def _read(digest: str, revision: int) -> KeyFacts | None:
     """Read the unrevoked key of a hash and remember it; unknown ones are not remembered, there are too many."""
-    row = ApiKey.objects.filter(secret_hash=digest, revoked_at=None).order_by().values_list(*_FIELDS).first()
+    row = next(iter(_KEYS.rows([digest])), None)
     if row is None or not hmac.compare_digest(row[3], digest):
         _remembered.pop(digest, None)
         return None
