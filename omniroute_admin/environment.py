@@ -127,8 +127,22 @@ class Environment:
         """Return a folder's absolute path; it is made when it is first needed."""
         return Path(self.text(name, str(default))).expanduser().absolute()
 
-    def database(self, name: str, default: str) -> dict[str, Any]:
-        """Return Django's entry for the database that an address names."""
+    def secret_file(self, name: str) -> str:
+        """Return the secret that a file holds, as container engines hand them over; empty where none is named."""
+        file = self.text(name)
+        if not file:
+            return ""
+        try:
+            secret = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            problem = f"the file {file} cannot be read"
+            raise _refusal(name, problem, "name a file that the user who runs this may read") from None
+        if not secret:
+            raise _refusal(name, f"the file {file} is empty", "write the secret into it, or leave the variable out")
+        return secret
+
+    def database(self, name: str, default: str, *, password: str = "") -> dict[str, Any]:
+        """Return Django's entry for the database that an address names; `password` where the address has none."""
         url = self.text(name, default)
         scheme = url.partition(":")[0]
         if scheme not in DATABASE_SCHEMES:
@@ -144,7 +158,9 @@ class Environment:
             raise _refusal(name, "it names no database", "end with the name of a database or the path of a file")
         if scheme == "sqlite" and entry["NAME"] != ":memory:":
             _sqlite_file(Path(entry["NAME"]).absolute(), name)
-        return entry
+        if password and (scheme == "sqlite" or entry["PASSWORD"]):
+            raise _refusal(f"{name.removesuffix('_URL')}_PASSWORD_FILE", f"{name} needs none", "leave one of them out")
+        return entry | ({"PASSWORD": password} if password else {})
 
     def broker(self, name: str) -> str:
         """Return the address of the message broker; the default is the embedded one in files."""
@@ -156,7 +172,10 @@ class Environment:
 
     def secret_key(self, name: str, kept_in: Path) -> str:
         """Return the signing key; where none is given, one is made once and kept in a file only its owner reads."""
-        key = self.text(name) or _kept_secret(kept_in / "secret_key")
+        key, by_file = self.text(name), self.secret_file(f"{name}_FILE")
+        if key and by_file:
+            raise _refusal(f"{name}_FILE", f"{name} is set too", "keep one of the two")
+        key = key or by_file or _kept_secret(kept_in / "secret_key")
         if len(key) < SECRET_KEY_LENGTH:
             remedy = "give a longer random text, or none: then one is made and kept in VAR_DIR"
             raise _refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)

@@ -18,6 +18,8 @@ VAR_DIR = env.folder("VAR_DIR", BASE_DIR / "var")
 
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = env.secret_key("SECRET_KEY", VAR_DIR)
+# What the doctor looks at: who may read them.
+SECRET_FILES = [str(VAR_DIR / "secret_key"), env.text("SECRET_KEY_FILE"), env.text("DATABASE_PASSWORD_FILE")]
 # This machine's own names are always allowed: health checks ask there.
 ALLOWED_HOSTS = [*env.hosts("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
@@ -80,7 +82,9 @@ TEMPLATES = [
 ]
 
 # No ATOMIC_REQUESTS: on SQLite every request would take the write lock.
-DATABASES = {"default": env.database("DATABASE_URL", f"sqlite:///{VAR_DIR / 'omniroute_admin.sqlite3'}")}
+_DATABASE_FILE = f"sqlite:///{VAR_DIR / 'omniroute_admin.sqlite3'}"
+_DATABASE_PASSWORD = env.secret_file("DATABASE_PASSWORD_FILE")
+DATABASES = {"default": env.database("DATABASE_URL", _DATABASE_FILE, password=_DATABASE_PASSWORD)}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
