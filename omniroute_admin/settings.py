@@ -166,7 +166,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "omniroute_admin.common.openapi.add_problems",
+        "omniroute_admin.common.openapi_calls.describe_refusals",
+        "omniroute_admin.common.openapi_calls.close_bodies",
+        "omniroute_admin.common.openapi_calls.bound_queries",
+        "omniroute_admin.common.openapi_calls.add_links",
         "omniroute_admin.common.openapi.loosen_choices",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
