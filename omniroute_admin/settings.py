@@ -206,6 +206,11 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     # Remote control answers into queues that nobody empties here: their files would pile up.
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 HEARTBEAT_SECONDS = env.integer("HEARTBEAT_SECONDS", 20, lowest=1, highest=300)
+# It looks this often at least whether the clock was set back.
+CELERY_BEAT_SCHEDULER = "omniroute_admin.scheduler:Scheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5
+# A broker that is away for a day is waited for.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "heartbeat": {
