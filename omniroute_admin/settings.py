@@ -197,7 +197,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "omniroute_admin.common.openapi.add_problems",
+        "omniroute_admin.common.openapi_calls.describe_refusals",
+        "omniroute_admin.common.openapi_calls.close_bodies",
+        "omniroute_admin.common.openapi_calls.bound_queries",
+        "omniroute_admin.common.openapi_calls.add_links",
         "omniroute_admin.common.openapi.loosen_choices",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -234,6 +237,11 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     # Remote control answers into queues that nobody empties here: their files would pile up.
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 HEARTBEAT_SECONDS = env.integer("HEARTBEAT_SECONDS", 20, lowest=1, highest=300)
+# It looks this often at least whether the clock was set back.
+CELERY_BEAT_SCHEDULER = "omniroute_admin.scheduler:Scheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5
+# A broker that is away for a day is waited for.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "heartbeat": {

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -89,9 +90,22 @@ class _HttpError(ProductError):
         self.title = name.phrase  # type: ignore[misc]
 
 
-def unavailable() -> StateUnavailable:
-    """Return the error of a database out of reach."""
+def unavailable(error: BaseException | None = None) -> StateUnavailable:
+    """Return the error of a database out of reach, or of one whose disk is full."""
+    if _is_full(error):
+        return StateUnavailable("The database has no room to write: nothing of this call was kept. Free its disk.")
     return StateUnavailable("The database cannot be reached; nothing is decided from memory. Try again.")
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Tell whether the driver said that it cannot write for want of room: SQLite's code, or PostgreSQL's."""
+    cause = getattr(error, "__cause__", None)
+    full = getattr(cause, "sqlite_errorcode", None) in _NO_ROOM or getattr(cause, "sqlstate", None) == _DISK_FULL
+    return bool(full)
+
+
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
+_DISK_FULL = "53100"
 
 
 def is_outage(error: BaseException | None) -> bool:
@@ -112,8 +126,9 @@ def as_product_error(error: BaseException) -> ProductError | None:
     if isinstance(error, ProductError):
         return error
     if is_outage(error):
-        _log.error("the database is out of reach: %s", type(error).__name__)
-        return unavailable()
+        reason = "has no room to write" if _is_full(error) else "is out of reach"
+        _log.error("the database %s: %s", reason, type(error).__name__)
+        return unavailable(error)
     if isinstance(error, drf.APIException):
         return _of_rest_framework(error)
     return _of_django(error)
@@ -220,9 +235,11 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest, *args: Any) -> HttpResponse:
     """Answer a request that failed (Django's handler500): 503 where the database is out of reach."""
-    outage = is_outage(sys.exc_info()[1])
-    if is_api(request.path_info) and outage:
-        return problem_response(unavailable())
+    error = sys.exc_info()[1]
+    outage = is_outage(error)
+    if is_api(request.path_info):
+        # No page is drawn for it: what failed may be what pages are drawn with.
+        return problem_response(unavailable(error) if outage else _HttpError(500, _DETAILS[500]))
     return _outage_page(request) if outage else default_server_error(request)
 
 

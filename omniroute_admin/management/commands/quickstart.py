@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 
 from ladder.selectors.demo import read_demo_state
+from omniroute_admin.alone import alone
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.logs import JSON
@@ -63,7 +64,9 @@ class Command(BaseCommand):
         if serves:
             refuse_unusable_port(host=options["host"], port=options["port"])
         try:
-            key = self._prepare(demo=options["demo"])
+            # Two that are started at once make one operator and one key.
+            with alone("prepare", say=self._say):
+                key = self._prepare(demo=options["demo"])
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from None
         self._greet(host=options["host"], port=options["port"], key=key, serves=serves)
