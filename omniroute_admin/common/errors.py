@@ -90,6 +90,18 @@ class Forbidden(ProductError):
     title = "Not allowed"
 
 
+class RateLimited(ProductError):
+    """The key has had its calls of this minute; `wait` are the whole seconds to the next one, at least 1."""
+
+    status = 429
+    code = "rate_limited"
+    title = "Too many calls"
+
+    def __init__(self, detail: str, *, wait: int) -> None:
+        super().__init__(detail)
+        self.wait = wait
+
+
 class NotFound(ProductError):
     """No such thing."""
 

@@ -18,7 +18,7 @@ from django_htmx.middleware import HtmxMiddleware
 from omniroute_admin.common import clock
 from omniroute_admin.common.services.sessions import note_seen
 
-_API = ("/api/v1/", "/v1/")
+_API = ("/api/v1/", "/v1/", "/metrics")
 _RENEWS_ITSELF = "/live/"
 _NOTHING_OF = ("camera", "display-capture", "geolocation", "microphone", "payment", "usb")
 _OF_PAGES = (

@@ -25,6 +25,16 @@ _PROBLEM = {
         },
     },
 }
+_LIMITED = {
+    "description": "The key has had its calls of this minute (`rate_limited`); nothing was done.",
+    "headers": {
+        "Retry-After": {
+            "description": "Whole seconds until the next minute.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 1},
+        }
+    },
+}
 
 
 class KeyScheme(OpenApiAuthenticationExtension):
@@ -117,6 +127,7 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for path in result.get("paths", {}).values():
         for operation in path.values():
             if isinstance(operation, dict) and "responses" in operation:
+                operation["responses"].setdefault("429", {**_LIMITED, "content": answer["content"]})
                 operation["responses"].setdefault("default", answer)
     return result
 

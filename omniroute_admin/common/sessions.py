@@ -1,8 +1,10 @@
 """Where sessions are kept: in the database, each with its user, and ended when nobody used it for long.
 
-One reading tells all of it, as before: a poll of a live page costs no query more.
+A cookie is kept as a hash: whoever reads the table, or a copy of it, is signed in nowhere. One reading tells all of a
+session, as Django's own does: a poll of a live page costs no query more.
 """
 
+import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +18,13 @@ from omniroute_admin.common.core.sign_in import PASSWORD
 
 SIGNED_IN = "signed_in"
 """What a session says of its own beginning: `at`, `way`, `address`, `agent`."""
+
+_COLUMN = 40
+
+
+def stored_name(session_key: str | None) -> str:
+    """Return under what a session's key, the text of its cookie, stands in the table."""
+    return hashlib.sha256((session_key or "").encode()).hexdigest()[:_COLUMN]
 
 
 class SessionStore(DatabaseStore):
@@ -31,14 +40,27 @@ class SessionStore(DatabaseStore):
         return Session
 
     def _get_session_from_db(self) -> Any:
-        self.row = super()._get_session_from_db()  # type: ignore[misc] # the stubs leave it out
-        if self.row is not None and not is_live(self.row):
-            self.row = self._session_key = None
+        name = stored_name(self.session_key)
+        found = self.model.objects.filter(session_key=name, expire_date__gt=clock.now()).first()
+        self.row = found if found is not None and is_live(found) else None
+        if self.row is None:
+            self._session_key = None
         return self.row
+
+    def exists(self, session_key: str) -> bool:
+        """Tell whether there is a session of that key."""
+        return super().exists(stored_name(session_key))
+
+    def delete(self, session_key: str | None = None) -> None:
+        """Delete a session, the present one where none is named."""
+        key = self.session_key if session_key is None else session_key
+        if key is not None:
+            super().delete(stored_name(key))
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
         """Return the row with what tells whose it is, beside Django's own columns."""
         made: Any = super().create_model_instance(data)
+        made.session_key = stored_name(made.session_key)
         user, said = data.get(SESSION_KEY), data.get(SIGNED_IN)
         if user is not None:
             made.user_id = int(user)

@@ -18,7 +18,7 @@ from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.roles import ROLES
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.keys import create_key
-from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
+from tests.factories import AlertDeliveryFactory, BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -81,6 +81,15 @@ PAGES: dict[str, Line] = {
     "spend-breakdown": Line("/spend/breakdown.csv", ALL),
     "spend-events": Line("/spend/events.csv", ALL),
     "timeline": Line("/timeline", ALL),
+    "alerts": Line("/alerts", ALL),
+    "live-alerts": Line("/live/alerts", ALL),
+    "alerts-usual": Line("/alerts/usual", OPERATORS, sends=OPERATORS),
+    "alert-rule-new": Line("/alerts/rules/new", OPERATORS, sends=OPERATORS),
+    "alert-rule": Line("/alerts/rules/{rule}", ALL, sends=OPERATORS),
+    "alert-rule-pause": Line("/alerts/rules/{rule}/pause", OPERATORS, sends=OPERATORS),
+    "alert-rule-delete": Line("/alerts/rules/{rule}/delete", OPERATORS, sends=OPERATORS),
+    "alert-rule-test": Line("/alerts/rules/{rule}/test", OPERATORS, sends=OPERATORS, shows=ONLY_SENT),
+    "alert-again": Line("/alerts/deliveries/{delivery}/again", OPERATORS, sends=OPERATORS, shows=ONLY_SENT),
     "audit": Line("/audit", AUDIT),
     "audit-csv": Line("/audit.csv", AUDIT),
     "audit-json": Line("/audit.json", AUDIT),
@@ -110,6 +119,8 @@ sign-on is configured."""
 LISTS: dict[str, tuple[set[str], set[str]]] = {
     "common.apikey": (ADMINISTRATORS, ADMINISTRATORS),
     "common.heartbeat": (ALL, set()),
+    "common.taskrun": (ALL, set()),
+    "common.horizon": (ALL, set()),
     "auth.user": (ADMINISTRATORS, ADMINISTRATORS),
     "auth.group": (ADMINISTRATORS, set()),
     "billing_catalog.billingentry": (ALL, CURATORS),
@@ -130,8 +141,12 @@ LISTS: dict[str, tuple[set[str], set[str]]] = {
     "ladder.rungbudget": (ALL, set()),
     "ladder.usageevent": (ALL, set()),
     "ladder.spendhold": (ALL, set()),
+    "ladder.ledgersum": (ALL, set()),
     "ladder.rungflip": (ALL, set()),
     "ladder.rungsample": (ALL, set()),
+    "ladder.alertrule": (ALL, OPERATORS),
+    "ladder.alert": (ALL, set()),
+    "ladder.alertdelivery": (ALL, set()),
 }
 """Of each list of the admin: who sees it, and who may add to it."""
 
@@ -150,7 +165,7 @@ CALLS: list[tuple[str, str, Any, set[str]]] = [
 
 
 @pytest.fixture
-def there() -> dict[str, int]:
+def there() -> dict[str, Any]:
     """Store what the addresses name, and return their numbers."""
     from ladder.models import LadderSettings
 
@@ -164,7 +179,10 @@ def there() -> dict[str, int]:
         now=datetime(2026, 8, 22, tzinfo=UTC),
     )
     entry, price = BillingEntryFactory(provider="claude"), ModelPriceFactory(provider="openai", model="gpt-5")
+    delivery = AlertDeliveryFactory()
     return {
+        "rule": delivery.rule.pk,
+        "delivery": delivery.pk,
         "key": key.pk,
         "entry": entry.pk,
         "price": price.pk,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from omniroute_admin.common.models_sign_in import OidcIdentity, Session
-from omniroute_admin.common.sessions import live_sessions
+from omniroute_admin.common.sessions import live_sessions, stored_name
 
 _MOST_SESSIONS = 50
 
@@ -39,5 +39,5 @@ def _place(row: Session, this: str | None) -> SignedIn:
         agent=row.agent,
         began_at=row.signed_in_at,
         seen_at=row.seen_at,
-        is_this=row.pk == this,
+        is_this=this is not None and row.pk == stored_name(this),
     )

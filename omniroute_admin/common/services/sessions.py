@@ -11,7 +11,7 @@ from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models_sign_in import Session
 from omniroute_admin.common.services.key_use import impatient
 from omniroute_admin.common.services.users import note_user
-from omniroute_admin.common.sessions import SIGNED_IN
+from omniroute_admin.common.sessions import SIGNED_IN, stored_name
 
 _SEEN_EVERY = timedelta(minutes=1)
 _LONGEST_AGENT = 200
@@ -39,7 +39,7 @@ def note_seen(*, row: Session, now: datetime) -> None:
 def end_sessions(*, user_id: int, but: str | None = None) -> int:
     """End every session of an account, at once and everywhere, and return how many; `but` is the key of one to keep."""
     found = Session.objects.filter(user_id=user_id)
-    count, _ = (found if but is None else found.exclude(pk=but)).delete()
+    count, _ = (found if but is None else found.exclude(pk=stored_name(but))).delete()
     return count
 
 

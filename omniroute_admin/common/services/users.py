@@ -8,11 +8,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db.models import Q
 
+from omniroute_admin.common.core.keys import blotted
 from omniroute_admin.common.core.roles import ADMINISTRATOR, ROLES, rights_of_roles
 from omniroute_admin.common.errors import Conflict, Forbidden
 from omniroute_admin.common.history import LONGEST_REASON, Actor
 from omniroute_admin.common.models import UserVersion
 from omniroute_admin.common.scopes import rights_of_user
+from omniroute_admin.common.services.key_grants import regrant_keys
 from omniroute_admin.common.services.revision import deciding_write
 
 _TRACKED = ("username", "email", "is_active", "is_superuser")
@@ -38,7 +40,10 @@ def note_user(
         last = UserVersion.objects.filter(id=user.pk).order_by("-history_id").first()
         said = _said(user, is_deleted=is_deleted)
         is_same = last is not None and all(getattr(last, name) == value for name, value in said.items())
-        write.changed = is_deleted or last is None or any(getattr(last, name) != said[name] for name in _PERMITS)
+        # A reading of one index where nothing differs: it also mends what a bare statement in a shell left behind.
+        moved = regrant_keys(maker_ids=[user.pk], actor=actor, reason=reason, now=now, gone=is_deleted)
+        differs = last is None or any(getattr(last, name) != said[name] for name in _PERMITS)
+        write.changed = is_deleted or differs or bool(moved)
         if is_same and not password_set and not is_deleted and not act:
             return
         letter = "-" if is_deleted else "~" if last else "+"
@@ -49,7 +54,7 @@ def note_user(
             setattr(row, name, value)
         row.password_set, row.act = row.password_set or password_set, act or row.act
         row.history_date, row.history_actor, row.history_user_id = now, actor.name, actor.user_id
-        row.history_change_reason = reason[:LONGEST_REASON] or None
+        row.history_change_reason = blotted(reason)[:LONGEST_REASON] or None
         row.save()
 
 

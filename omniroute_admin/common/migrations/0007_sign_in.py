@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('common', '0005_revision_steps'),
+        ('common', '0006_task_runs'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
