@@ -142,7 +142,7 @@ def _told(error: Exception) -> OidcError:
     if isinstance(error, MismatchingStateError):
         return OidcError("it answers no question of this browser (state)")
     said = [getattr(error, name, None) for name in ("error", "claim")]
-    codes = ": ".join(code for code in said if _is_code(code))
+    codes = ": ".join(str(code) for code in said if _is_code(code))
     return OidcError(f"{type(error).__name__}{f' ({codes})' if codes else ''}")
 
 

@@ -63,20 +63,16 @@ def begin_try(*, keys: Sequence[tuple[str, str]], now: datetime) -> Try:
         TooManyTries: it is not taken, and says in words for how long none is; it is not counted either.
     """
     limits = limits_of_sign_in()
+    _forget_old(now)
     with transaction.atomic():
-        _forget_old(now)
         rows = _locked(keys, now=now)
-        counts = [_count(row) for row in rows]
-        until = max((one.locked_until for one in counts if one.locked_until and one.is_locked(now=now)), default=None)
+        until = _latest(count.locked_until for row in rows if (count := _count(row)).is_locked(now=now))
         if until is None:
-            nexts = [
-                next_count(one, limits=limits, kind=row.kind, now=now) for row, one in zip(rows, counts, strict=True)
-            ]
-            _store(rows, nexts)
+            _store(rows, [next_count(_count(row), limits=limits, kind=row.kind, now=now) for row in rows])
     if until is not None:
         words = wait_words(until=until, now=now)
         raise TooManyTries(f"Too many failed tries. The next one is taken in {words}.", until=until)
-    return Try(keys=tuple(keys), locks_until=max((one.locked_until for one in nexts if one.locked_until), default=None))
+    return Try(keys=tuple(keys), locks_until=_latest(row.locked_until for row in rows))
 
 
 def give_back(*, taken: Try, now: datetime) -> None:
@@ -142,15 +138,24 @@ def _hashed(name: str) -> str:
 
 def _locked(keys: Iterable[tuple[str, str]], *, now: datetime) -> list[SignInCount]:
     """Return the rows of the counts, made where they are missing, locked to the end of the transaction."""
-    keys = sorted(keys)
-    made = [SignInCount(kind=kind, name=name, began_at=now) for kind, name in keys]
-    SignInCount.objects.bulk_create(made, ignore_conflicts=True)
-    rows = SignInCount.objects.select_for_update()
-    return [rows.get(kind=kind, name=name) for kind, name in keys]
+    return [_locked_row(kind, name, now=now) for kind, name in sorted(keys)]
+
+
+def _locked_row(kind: str, name: str, *, now: datetime) -> SignInCount:
+    while True:
+        SignInCount.objects.bulk_create([SignInCount(kind=kind, name=name, began_at=now)], ignore_conflicts=True)
+        row = SignInCount.objects.select_for_update().filter(kind=kind, name=name).first()
+        # One that a success deleted while its lock was waited for is made anew.
+        if row is not None:
+            return row
 
 
 def _count(row: SignInCount) -> Count:
     return Count(tries=row.tries, began_at=row.began_at, locked_until=row.locked_until)
+
+
+def _latest(instants: Iterable[datetime | None]) -> datetime | None:
+    return max(filter(None, instants), default=None)
 
 
 def _store(rows: Iterable[SignInCount], counts: Iterable[Count]) -> None:
