@@ -97,5 +97,5 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
     def enforce_csrf(self, request: Request) -> None:
         """Check the CSRF token; whose it should have been is remembered for the log."""
-        request._request.called_by = f"user {request._request.user.get_username()}"
+        request._request.called_by = f"user {request._request.user.get_username()}"  # type: ignore[attr-defined]
         super().enforce_csrf(request)

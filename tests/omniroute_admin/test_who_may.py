@@ -1,6 +1,8 @@
-"""SPEC 5, Roles: every page, every list of the admin and every call by session, for every role, from a table.
+"""SPEC 5, Roles: every page and every list of the admin, for every role, from a table.
 
-A page without a line in PAGES fails here, and so does a list of the admin without one in LISTS.
+How to add a page: one line in PAGES, from its name in the URL configuration to an example of its address, the roles
+that open it and, where it has a form, those that may send it. A list of the admin: one line in LISTS. A page without a
+line fails here, and so does a list. The calls of the API have their table in test_who_may_call.py.
 """
 
 from collections.abc import Iterator
@@ -96,6 +98,8 @@ PAGES: dict[str, Line] = {
     "history-version": Line("/audit/settings/{settings}", AUDIT, sends=OPERATORS),
     "keys": Line("/keys", ADMINISTRATORS),
     "key-new": Line("/keys/new", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "key-edit": Line("/keys/{key}/edit", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "key-rotate": Line("/keys/{key}/rotate", ADMINISTRATORS, sends=ADMINISTRATORS),
     "key-revoke": Line("/keys/{key}/revoke", ADMINISTRATORS, sends=ADMINISTRATORS),
     "account-of": Line("/accounts/{account}", ADMINISTRATORS, sends=ADMINISTRATORS),
     "account": Line("/account", EVERYBODY),
