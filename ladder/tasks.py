@@ -6,7 +6,7 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from ladder.services import closing, retention, timeline
+from ladder.services import alert_sending, alerts, closing, retention, timeline
 from ladder.services.demo import move_demo
 from ladder.services.pruning import Run
 from ladder.services.thinning import KEEP_ALL_FOR, thin_readings, thin_refusals
@@ -70,3 +70,31 @@ def expire_holds() -> None:
 def close_budget_windows() -> None:
     """Tell the timeline of budget windows that ended, and log where the rows of one do not add up."""
     closing.close_budget_windows(now=now())
+
+
+SENT_AT_MOST = 50
+"""How many deliveries one call of `send_alerts` attempts: other tasks wait for it."""
+
+
+@shared_task
+def look_for_alerts() -> None:
+    """Raise and resolve alerts; a look that comes late does each once."""
+    alerts.look_for_alerts(now=now())
+
+
+@shared_task
+def send_alerts() -> None:
+    """Send what is due; a channel that fails is left alone for the rest of this call."""
+    failing: set[str] = set()
+    for _ in range(SENT_AT_MOST):
+        sent = alert_sending.send_next(now=now(), without=failing)
+        if sent is None:
+            break
+        if not sent.outcome.is_delivered:
+            failing.add(sent.channel)
+
+
+@shared_task
+def thin_alerts() -> None:
+    """Drop alerts that were over long ago, with their deliveries."""
+    alerts.thin_alerts(now=now())

@@ -7,6 +7,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from ladder.api.counts import count_items
 from ladder.api.documents import usd
 from ladder.api.items import EventsDecoder
 from ladder.api.telemetry import TelemetryDocument
@@ -72,4 +73,5 @@ class UsageView(APIView):
             for item in _EVENTS.decode(read_body(request._request))
         ]
         answer = record_usage(items=items, actor=caller(request).actor, now=clock.now())
+        count_items(kind="usage", answer=answer)
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")

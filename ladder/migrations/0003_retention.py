@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ladder', '0001_initial'),
+        ('ladder', '0002_alerts'),
     ]
 
     operations = [

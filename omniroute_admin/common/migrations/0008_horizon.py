@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('common', '0005_revision_steps'),
+        ('common', '0007_sign_in'),
     ]
 
     operations = [
