@@ -1,11 +1,11 @@
 """The ladder as metrics, from the same snapshot and judgements that pools and the occupancy are answered from."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
-from ladder.core.head_count import HeadCount, Heads
-from ladder.core.occupancy import STATE_OF_CODE, PoolLine, budget_view, build_pool_lines
+from ladder.core.occupancy import PoolLine, RungOccupancy, budget_view, build_occupancy
+from ladder.core.places import STATE_OF_CODE
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import PAID_RUNGS, Budget, Connection, CooldownCause, Rung, Window
@@ -16,7 +16,6 @@ _SERVES = "auto/thrifty"
 _NOBODY = -1
 # What may keep a connection off its rung for now is told as 0 too, so that a graph of it has a beginning.
 _ALWAYS_TOLD = STATE_OF_CODE.keys()
-_head_count = HeadCount()
 
 
 def read_ladder_metrics(*, now: datetime, connections_at_most: int) -> list[Gauge]:
@@ -25,11 +24,10 @@ def read_ladder_metrics(*, now: datetime, connections_at_most: int) -> list[Gaug
     Three statements where nothing changed since the last look.
     """
     snapshot, budgets, _ = get_present(now=now)
-    lines = build_pool_lines(snapshot=snapshot, now=now)
-    heads = _head_count.count(snapshot=snapshot, now=now)
+    ladder = build_occupancy(snapshot=snapshot, now=now)
     return [
-        *_of_pools(lines),
-        *_of_rungs(heads),
+        *_of_pools(ladder.pools),
+        *_of_rungs(ladder.rungs),
         *_of_windows(snapshot.facts.connections, connections_at_most),
         *_of_money(budgets, now),
         *_of_facts(snapshot, now),
@@ -68,28 +66,28 @@ def _of_pools(lines: Iterable[PoolLine]) -> Iterator[Gauge]:
     yield gauge("omniroute_serving_rung_index", "Index of that rung: 0 subscription to 4 premium, -1 none.", index)
 
 
-def _of_rungs(heads: Heads) -> Iterator[Gauge]:
+def _of_rungs(rungs: Collection[RungOccupancy]) -> Iterator[Gauge]:
     yield gauges(
         "omniroute_rung_connections",
         "Connections that stand on the rung; one whose models are of several tiers stands on several.",
         "rung",
-        (((rung.word,), sum(counts.values())) for rung, counts in heads.items()),
+        (((one.rung,), one.total) for one in rungs),
     )
     yield gauges(
         "omniroute_rung_usable_connections",
         "Connections on the rung that are usable.",
         "rung",
-        (((rung.word,), counts.get(None, 0)) for rung, counts in heads.items()),
+        (((one.rung,), one.usable) for one in rungs),
     )
     yield gauges(
         "omniroute_rung_unusable_connections",
         "Connections on the rung that are not usable, by reason code.",
         "rung code",
         (
-            ((rung.word, code.value), counts.get(code, 0))
-            for rung, counts in heads.items()
+            ((one.rung, code.value), one.by_code.get(code.value, 0))
+            for one in rungs
             for code in Code
-            if code in counts or code in _ALWAYS_TOLD
+            if code.value in one.by_code or code in _ALWAYS_TOLD
         ),
     )
 

@@ -33,6 +33,7 @@ class CommonConfig(AppConfig):
         watch_users()
         post_migrate.connect(_make_row, sender=self)
         post_migrate.connect(_make_roles, sender=self)
+        post_migrate.connect(_bound_keys, sender=self)
         request_finished.connect(write_uses, dispatch_uid="common.key_uses")
         pre_create_historical_record.connect(_name_the_actor, dispatch_uid="common.history_actor")
 
@@ -50,6 +51,21 @@ def _make_roles(*, using: str, **_: Any) -> None:
 
     for name in ROLES:
         Group.objects.using(using).get_or_create(name=name)
+
+
+def _bound_keys(*, using: str, **_: Any) -> None:
+    """Bring keys in line with what their makers may: an upgrade may change what a role is."""
+    from django.db import DEFAULT_DB_ALIAS, connections
+
+    from omniroute_admin.common import clock
+    from omniroute_admin.common.history import Actor
+    from omniroute_admin.common.models import ApiKey
+    from omniroute_admin.common.services.key_grants import regrant_keys
+
+    with connections[using].cursor() as cursor:
+        description = connections[using].introspection.get_table_description(cursor, ApiKey._meta.db_table)
+    if using == DEFAULT_DB_ALIAS and "granted" in {column.name for column in description}:  # not on the way back
+        regrant_keys(maker_ids=None, actor=Actor(name="migration"), reason="an upgrade", now=clock.now())
 
 
 def _name_the_actor(*, instance: Any, history_instance: Any, **_: Any) -> None:

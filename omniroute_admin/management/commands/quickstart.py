@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 
 from ladder.selectors.demo import read_demo_state
+from omniroute_admin.alone import alone
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.logs import JSON
@@ -63,7 +64,9 @@ class Command(BaseCommand):
         if serves:
             refuse_unusable_port(host=options["host"], port=options["port"])
         try:
-            key = self._prepare(demo=options["demo"])
+            # Two that are started at once make one operator and one key.
+            with alone("prepare", say=self._say):
+                key = self._prepare(demo=options["demo"])
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from None
         self._greet(host=options["host"], port=options["port"], key=key, serves=serves)
@@ -76,6 +79,7 @@ class Command(BaseCommand):
     def _prepare(self, *, demo: bool) -> str | None:
         """Do what is not done yet; return the new router key, if one was made."""
         usable_folder(Path(settings.STATIC_ROOT), "STATIC_ROOT")
+        keep_to_owner(settings.DATABASES["default"])
         call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
         call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
         # The account is made last, so that a first run that was cut short is a first run again.
@@ -133,6 +137,12 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"quickstart: {line}")
         self.stdout.flush()
+
+
+def keep_to_owner(database: dict[str, Any]) -> None:
+    """Make a SQLite file that is not there yet one that its owner alone may read; SQLite keeps to its mode."""
+    if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
+        Path(database["NAME"]).touch(mode=0o600)
 
 
 def base_url(*, host: str, port: int) -> str:
