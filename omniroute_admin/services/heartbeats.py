@@ -16,4 +16,4 @@ def record_run(*, task: str, is_success: bool, took_seconds: float, now: datetim
     """Note how a run of a task ended at `now`, and how long it took."""
     said = {"took_milliseconds": round(took_seconds * 1000), "succeeded_at" if is_success else "failed_at": now}
     TaskRun.objects.get_or_create(name=task)
-    TaskRun.objects.filter(name=task).update(**said, failures=F("failures") + (not is_success))
+    TaskRun.objects.filter(name=task).update(**said, failures=F("failures") + int(not is_success))
