@@ -31,6 +31,7 @@ from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import check, decode, read_body
 from omniroute_admin.common.errors import UnknownPool
 from omniroute_admin.common.listing import check_parameters
+from omniroute_admin.common.openapi_calls import NAMES_WHAT_IS_STORED
 
 JSON = "application/json"
 
@@ -97,7 +98,12 @@ class EvaluateView(APIView):
 
     required_scopes = {"POST": "pools:read"}
 
-    @extend_schema(operation_id="evaluate", request=documents_evaluate.EvaluateRequest, responses=documents.PoolAnswer)
+    @extend_schema(
+        operation_id="evaluate",
+        request=documents_evaluate.EvaluateRequest,
+        responses=documents.PoolAnswer,
+        extensions={NAMES_WHAT_IS_STORED: True},
+    )
     def post(self, request: Request) -> HttpResponse:
         """Answer as the pool would, and say what would move."""
         check_parameters(request.query_params)

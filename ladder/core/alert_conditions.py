@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from ladder.core.alerts import EACH, IN_USE, AlertFacts, AlertKind, Condition, Key, Rule
-from ladder.core.occupancy import BudgetView, Place, RungOccupancy, State
+from ladder.core.occupancy import BudgetView, RungOccupancy
+from ladder.core.places import Place, State
 from ladder.core.values import PAID_RUNGS
 from omniroute_admin.common.core.words import clock_text, count_text, money_text, until_text
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ladder.core.alert_conditions import TRIED, spent_text
 from ladder.core.alerts import AlertFacts, AlertKind
-from ladder.core.occupancy import State
+from ladder.core.places import State
 from omniroute_admin.common.core.words import clock_text, count_text
 
 PAUSED = "The rule was paused: nobody looks at this any more."

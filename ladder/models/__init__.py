@@ -7,6 +7,7 @@ from ladder.models.quota import QuotaReading, QuotaWindow
 from ladder.models.refusals import RefusalReport
 from ladder.models.resting import Breaker, Cooldown
 from ladder.models.settings import LadderSettings, RungBudget
+from ladder.models.sums import LedgerSum
 from ladder.models.timeline import RungFlip, RungSample, TimelineCursor, TimelineTrace
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ConnectionQuerySet",
     "Cooldown",
     "LadderSettings",
+    "LedgerSum",
     "QuotaReading",
     "QuotaWindow",
     "RefusalReport",

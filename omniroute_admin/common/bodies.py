@@ -18,6 +18,7 @@ from django.http.request import UnreadablePostError
 from omniroute_admin.common.body_nodes import MAX_ITEMS, node_of
 from omniroute_admin.common.body_rules import check_meta, decimal_meta, may_hold_odd_numbers
 from omniroute_admin.common.errors import BadRequest, FieldError, MalformedJson, TooLarge
+from omniroute_admin.common.keyless import refuse_keys
 
 __all__ = ["MAX_ITEMS", "check", "check_meta", "decimal_meta", "decode", "loads", "read_body", "refuse"]
 
@@ -40,7 +41,7 @@ def read_body(request: HttpRequest) -> bytes:
 
     Raises:
         TooLarge: it is larger than the settings allow; it is not read then.
-        BadRequest: the connection broke before all of it came.
+        BadRequest: the connection broke before all of it came, or it holds the text of a key.
     """
     try:
         declared = int(request.META.get("CONTENT_LENGTH") or 0)
@@ -49,11 +50,13 @@ def read_body(request: HttpRequest) -> bytes:
     if declared > max_body_bytes():
         raise _too_many_bytes()
     try:
-        return request.body
+        body = request.body
     except RequestDataTooBig:
         raise _too_many_bytes() from None
     except UnreadablePostError:
         raise BadRequest("The body broke off before its end.", code="unreadable_body") from None
+    refuse_keys(body)
+    return body
 
 
 def decode(*, body: bytes, decoder: "msgspec.json.Decoder[T]", rules: bool = True) -> T:

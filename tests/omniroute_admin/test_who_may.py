@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import get_resolver, reverse
@@ -30,8 +31,10 @@ ADMINISTRATORS = {ADMINISTRATOR}
 NOBODY_YET = "no role"
 ONLY_SENT = (405,)
 """What a page answers that has only a form to be sent to it."""
-ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics", "login", "logout")
-"""Addresses that this table does not speak of: machines' own, and the way in and out."""
+EVERYBODY = ALL | {NOBODY_YET}
+"""Whoever is signed in: what is one's own needs no role."""
+ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics")
+"""Addresses that this table does not speak of: machines' own."""
 
 
 class Line(NamedTuple):
@@ -94,11 +97,30 @@ PAGES: dict[str, Line] = {
     "keys": Line("/keys", ADMINISTRATORS),
     "key-new": Line("/keys/new", ADMINISTRATORS, sends=ADMINISTRATORS),
     "key-revoke": Line("/keys/{key}/revoke", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "account-of": Line("/accounts/{account}", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "account": Line("/account", EVERYBODY),
+    "account-password": Line("/account/password", EVERYBODY, sends=EVERYBODY, shows=(200, 302)),
+    "account-factor": Line("/account/second-factor", EVERYBODY, sends=EVERYBODY, shows=(200, 302)),
+    # The last one: whoever sends it is signed out.
+    "account-sign-out": Line("/account/sign-out", EVERYBODY, sends=EVERYBODY, shows=ONLY_SENT),
 }
+
+WAYS_IN: dict[str, tuple[str, int, int]] = {
+    "login": ("/login", 200, 200),
+    "login-code": ("/login/code", 302, 302),
+    "login-new-factor": ("/login/second-factor", 302, 302),
+    "sso": ("/login/sso", 404, 404),
+    "sso-callback": ("/login/sso/callback", 404, 404),
+    "logout": ("/logout", 405, 302),
+}
+"""The addresses for strangers: what each answers one who opens it, and one who sends an empty form, where no single
+sign-on is configured."""
 
 LISTS: dict[str, tuple[set[str], set[str]]] = {
     "common.apikey": (ADMINISTRATORS, ADMINISTRATORS),
     "common.heartbeat": (ALL, set()),
+    "common.taskrun": (ALL, set()),
+    "common.horizon": (ALL, set()),
     "auth.user": (ADMINISTRATORS, ADMINISTRATORS),
     "auth.group": (ADMINISTRATORS, set()),
     "billing_catalog.billingentry": (ALL, CURATORS),
@@ -119,6 +141,7 @@ LISTS: dict[str, tuple[set[str], set[str]]] = {
     "ladder.rungbudget": (ALL, set()),
     "ladder.usageevent": (ALL, set()),
     "ladder.spendhold": (ALL, set()),
+    "ladder.ledgersum": (ALL, set()),
     "ladder.rungflip": (ALL, set()),
     "ladder.rungsample": (ALL, set()),
     "ladder.alertrule": (ALL, OPERATORS),
@@ -164,6 +187,7 @@ def there() -> dict[str, Any]:
         "entry": entry.pk,
         "price": price.pk,
         "settings": LadderSettings.history.latest("history_id").history_id,
+        "account": get_user_model().objects.create_user("somebody").pk,
     }
 
 
@@ -197,7 +221,14 @@ def lists() -> dict[str, Any]:
 
 
 def test_every_page_has_a_line_in_the_table_of_who_may_open_it() -> None:
-    assert sorted(set(page_names())) == sorted(PAGES)
+    assert sorted(set(page_names())) == sorted([*PAGES, *WAYS_IN])
+
+
+def test_the_ways_in_answer_a_stranger_as_their_lines_say_and_lead_nowhere_but_to_the_login_page() -> None:
+    for name, (address, opened, sent) in WAYS_IN.items():
+        for response, status in ((Client().get(address), opened), (Client().post(address, {}), sent)):
+            assert response.status_code == status, name
+            assert response.get("Location", "/login") == "/login", name
 
 
 def test_every_list_of_the_admin_has_a_line_and_names_its_rights() -> None:

@@ -5,7 +5,8 @@ from datetime import datetime
 import msgspec
 
 from ladder.core.alert_conditions import is_exhausted
-from ladder.core.occupancy import Occupancy, Place, PoolLine, RungOccupancy
+from ladder.core.occupancy import Occupancy, PoolLine, RungOccupancy
+from ladder.core.places import Place
 from ladder.core.reasons import EmptyCode
 from ladder.core.values import Empty
 from ladder.views.presenting.money import BudgetWords, budget_words
