@@ -156,7 +156,8 @@ def test_the_start_commands_run_as_an_ordinary_user_on_read_only_files_and_end_i
         assert "Traceback" not in one.output, one.output
     assert seen(image / "app") | seen(image / "opt") == before
     kept = {folder.name: sorted(path.name for path in folder.iterdir()) for folder in (image / "state").iterdir()}
-    assert kept.pop("beat") == ["celerybeat-schedule"]
+    # The ending is that of the database library that the interpreter has.
+    assert [name.partition(".")[0] for name in kept.pop("beat")] == ["celerybeat-schedule"]
     assert not any(kept.values()), kept
 
 
