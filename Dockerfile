@@ -23,6 +23,8 @@ RUN VAR_DIR=/tmp/build SECRET_KEY=only-for-collecting-static-files-0123456789-01
     python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q /app \
     && rm -rf /tmp/build
+# Where the web processes of a container count together: memory will do, and nothing of it need outlive them.
+ENV METRICS_DIR=/tmp/omniroute_metrics LOG_FORMAT=json
 # By number, so that an engine that refuses root need not look the name up.
 USER 10001:10001
 # The only folder that is written: nothing in it where DATABASE_URL and CELERY_BROKER_URL name servers, then a tmpfs will
@@ -34,4 +36,5 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://localhost:8000/healthz', timeout=4)"]
 # Ends in order at SIGTERM: what is under way is answered.
 CMD ["granian", "--interface", "rsgi", "--loop", "uvloop", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", \
-     "--respawn-failed-workers", "--no-ws", "--workers-kill-timeout", "5", "omniroute_admin.rsgi:application"]
+     "--respawn-failed-workers", "--no-ws", "--workers-kill-timeout", "5", \
+     "--log-config", "omniroute_admin/granian_log.json", "omniroute_admin.rsgi:application"]

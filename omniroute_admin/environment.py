@@ -26,6 +26,9 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA cache_size=-20000;PRAGMA temp_store=MEMORY;"
     ),
 }
+# A server that does not answer must not hold a request for the minutes that TCP would wait, neither a new connection
+# (seconds) nor one that lasted (milliseconds until what was sent must have arrived).
+_POSTGRES_OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "keepalives_idle": 30, "keepalives_interval": 10}
 
 
 class Environment:
@@ -43,6 +46,23 @@ class Environment:
         self.asked.add(name)
         return self._values.get(name, "").strip() or default
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the variables that begin so and say something, in order."""
+        return sorted(name for name, value in self._values.items() if name.startswith(prefix) and value.strip())
+
+    def secret(self, name: str) -> str:
+        """Return a secret: the variable itself, or what the file holds that `<name>_FILE` names; none is empty."""
+        own, file = self.text(name), self.text(f"{name}_FILE")
+        if own and file:
+            raise _refusal(name, f"{name}_FILE is set as well", "set one of the two")
+        if not file:
+            return own
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            remedy = "name a file that the user who runs this may read"
+            raise _refusal(f"{name}_FILE", "its file cannot be read", remedy) from None
+
     def boolean(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         value = self.text(name, "true" if default else "false").lower()
@@ -55,6 +75,14 @@ class Environment:
         value = self.text(name, str(default))
         if not re.fullmatch(r"[0-9]{1,9}", value) or not lowest <= int(value) <= highest:
             raise _refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
+        return int(value)
+
+    def days(self, name: str, default: int, *, lowest: int) -> int:
+        """Return a period in days: 0 (for ever), or a whole number from `lowest` on."""
+        value = self.text(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,5}", value) or 0 < int(value) < lowest:
+            problem = f"{value!r} is neither 0 (for ever) nor a whole number of days from {lowest} to 99999"
+            raise _refusal(name, problem, f"set 0, or {lowest} and more")
         return int(value)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
@@ -179,8 +207,7 @@ def database_from_url(url: str) -> dict[str, Any]:
     if entry["ENGINE"].endswith("sqlite3"):
         entry["OPTIONS"] = dict(_SQLITE_OPTIONS)
     else:
-        # A server that does not answer must not hold a request for the minutes that TCP would wait.
-        entry["OPTIONS"] = {"connect_timeout": 5, **entry.get("OPTIONS", {})}
+        entry["OPTIONS"] = {**_POSTGRES_OPTIONS, **entry.get("OPTIONS", {})}
     return entry
 
 

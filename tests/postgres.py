@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 SERVER_OPTIONS = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c listen_addresses=''"
+# What was committed outlives the server's end; that of the machine is not tried.
+LASTING_OPTIONS = "-c fsync=off -c listen_addresses=''"
 INITDB = ["-U", "postgres", "-A", "trust", "--encoding=UTF8", "--no-sync", "--locale=C.UTF-8"]
 
 
@@ -43,21 +45,67 @@ def postgres_url() -> Iterator[str]:
 
 @contextmanager
 def _cluster(folder: Path) -> Iterator[str]:
-    identity = _identity()
-    programs = _runnable(_programs(), folder, identity)
-    data = folder / "data"
-    data.mkdir(mode=0o700)
-    if identity:
-        folder.chmod(0o755)
-        os.chown(data, identity["user"], identity["group"])
-    _run([programs / "initdb", "-D", data, *INITDB], identity)
-    options = f"{SERVER_OPTIONS} -c unix_socket_directories={data}"
-    control = [programs / "pg_ctl", "-D", data, "-w", "-l", data / "log"]
-    _run([*control, "-o", options, "start"], identity)
+    cluster = Cluster(folder, SERVER_OPTIONS)
+    cluster.start()
     try:
-        yield f"postgres://postgres@{quote(str(data), safe='')}/postgres"
+        yield cluster.url
     finally:
-        _run([*control, "-m", "immediate", "stop"], identity)
+        cluster.stop()
+
+
+class Cluster:
+    """A server of the tests' own, which a test may stop and start.
+
+    Raises:
+        NoPostgresError: there are no programs for one.
+    """
+
+    def __init__(self, folder: Path, options: str = LASTING_OPTIONS) -> None:
+        self._identity = _identity()
+        self._programs = _runnable(_programs(), folder, self._identity)
+        self._data = folder / "data"
+        self._data.mkdir(mode=0o700)
+        if self._identity:
+            folder.chmod(0o755)
+            os.chown(self._data, self._identity["user"], self._identity["group"])
+        _run([self._programs / "initdb", "-D", self._data, *INITDB], self._identity)
+        self._options = f"{options} -c unix_socket_directories={self._data}"
+        self.url = f"postgres://postgres@{quote(str(self._data), safe='')}/postgres"
+
+    def start(self) -> None:
+        """Start the server, and return when it answers."""
+        self._control("-o", self._options, "start")
+
+    def stop(self) -> None:
+        """Stop the server as a crash would: who is connected is cut off."""
+        self._control("-m", "immediate", "stop")
+
+    def restart(self) -> None:
+        """Stop the server in order, without waiting for who is connected, and start it again."""
+        self._control("-m", "fast", "-o", self._options, "restart")
+
+    def _control(self, *how: str) -> None:
+        control = [self._programs / "pg_ctl", "-D", self._data, "-w", "-l", self._data / "log"]
+        _run([*control, *how], self._identity)
+
+
+@contextmanager
+def own_cluster() -> Iterator[Cluster]:
+    """Yield a server that runs, and that nobody else uses.
+
+    Raises:
+        NoPostgresError: there are no programs for one.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="omniroute-pg-", dir="/tmp"))
+    try:
+        cluster = Cluster(folder)
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _programs() -> Path:

@@ -18,7 +18,9 @@ IF_MATCH = OpenApiParameter(
 )
 REASON = OpenApiParameter("reason", OpenApiTypes.STR, description="Why; goes to the history.")
 PROVIDER = OpenApiParameter(
-    "provider", OpenApiTypes.STR, description="Needed for noauth, which each provider has one of."
+    "provider",
+    {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}$"},
+    description="Needed for noauth, which each provider has one of.",
 )
 
 

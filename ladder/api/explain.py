@@ -1,5 +1,7 @@
 """Why a connection is where it is (SPEC 4)."""
 
+from typing import Any
+
 from django.http import HttpResponse, QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -7,6 +9,7 @@ from rest_framework.views import APIView
 
 from ladder.api import documents_state
 from ladder.api.answers import ENCODER, on_the_wire
+from ladder.api.documents import PROVIDER
 from ladder.api.names import resolver
 from ladder.api.queries import refuse_query
 from ladder.core.judge import Account
@@ -18,7 +21,7 @@ from omniroute_admin.common.core.names import NOAUTH
 from omniroute_admin.common.errors import NotFound, field
 from omniroute_admin.common.listing import bad_query, unknown_parameters
 
-PAGE_SIZE, LARGEST_PAGE, MOST_DIGITS = 50, 500, 7
+PAGE_SIZE, LARGEST_PAGE, MOST_PAGES, MOST_DIGITS = 50, 500, 1_000_000, 7
 
 
 def find_stored_account(*, snapshot: Snapshot, connection_id: str, provider: str | None) -> Account:
@@ -46,7 +49,7 @@ def page_of(query: QueryDict) -> tuple[int, int]:
     """
     errors = unknown_parameters(query, ("page", "page_size", "provider"))
     found = {"page": 1, "page_size": PAGE_SIZE}
-    for name, largest in (("page", 1_000_000), ("page_size", LARGEST_PAGE)):
+    for name, largest in (("page", MOST_PAGES), ("page_size", LARGEST_PAGE)):
         text = query.get(name, str(found[name]))
         if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and 1 <= int(text) <= largest):
             errors.append(field(name, f"This is a whole number from 1 to {largest}."))
@@ -54,6 +57,11 @@ def page_of(query: QueryDict) -> tuple[int, int]:
             found[name] = int(text)
     refuse_query(errors)
     return found["page"], found["page_size"]
+
+
+def _whole(highest: int) -> dict[str, Any]:
+    """Return the schema of a whole number from 1."""
+    return {"type": "integer", "minimum": 1, "maximum": highest}
 
 
 class ExplainView(APIView):
@@ -64,9 +72,9 @@ class ExplainView(APIView):
     @extend_schema(
         operation_id="connections_explain",
         parameters=[
-            OpenApiParameter("provider", str, description="Needed for noauth."),
-            OpenApiParameter("page", int, description="Page of the provider's models."),
-            OpenApiParameter("page_size", int, description="Models a page, 50 unless told."),
+            PROVIDER,
+            OpenApiParameter("page", _whole(MOST_PAGES), description="Page of the provider's models."),
+            OpenApiParameter("page_size", _whole(LARGEST_PAGE), description="Models a page, 50 unless told."),
         ],
         responses=documents_state.Explanation,
     )

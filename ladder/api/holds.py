@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ladder.api.answers import on_the_wire
-from ladder.api.documents import RUNGS, usd
+from ladder.api.documents import REASON, RUNGS, usd
 from ladder.services.holds import Granted, HoldRequest, grant_hold, release_hold
 from ladder.services.reading_items import is_storable
 from ladder.services.usage_items import LONGEST_ID, MOST_USD
@@ -21,6 +21,8 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import check_meta, decimal_meta, decode, read_body
 from omniroute_admin.common.listing import check_parameters
+from omniroute_admin.common.openapi_calls import NAMES_WHAT_IS_STORED
+from omniroute_admin.common.resources import reason_of
 
 _LONGEST_HOLD = 3600
 
@@ -99,7 +101,12 @@ class HoldsView(APIView):
 
     required_scopes = {"POST": "telemetry:write"}
 
-    @extend_schema(operation_id="holds_create", request=HoldDocument, responses=_ANSWERS)
+    @extend_schema(
+        operation_id="holds_create",
+        request=HoldDocument,
+        responses=_ANSWERS,
+        extensions={NAMES_WHAT_IS_STORED: True},
+    )
     def post(self, request: Request) -> HttpResponse:
         """Reserve money on the rung that the connection has for the model now; nothing is reserved on rungs 0 to 2.
 
@@ -117,10 +124,11 @@ class HoldView(APIView):
 
     required_scopes = {"DELETE": "telemetry:write"}
 
-    @extend_schema(operation_id="holds_release", responses={204: None})
+    @extend_schema(operation_id="holds_release", parameters=[REASON], responses={204: None})
     def delete(self, request: Request, hold_id: str) -> Response:
         """Give back what a hold reserves; done already is done."""
         check_parameters(request.query_params, ("reason",))
+        reason_of(request)  # nothing keeps it; what no history would take is refused all the same
         release_hold(hold_id=hold_id, now=clock.now())
         return Response(status=204)
 

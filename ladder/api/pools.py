@@ -31,6 +31,7 @@ from omniroute_admin.common.authentication import caller
 from omniroute_admin.common.bodies import check, decode, read_body
 from omniroute_admin.common.errors import UnknownPool
 from omniroute_admin.common.listing import check_parameters
+from omniroute_admin.common.openapi_calls import NAMES_WHAT_IS_STORED
 
 JSON = "application/json"
 
@@ -82,7 +83,7 @@ class PoolView(APIView):
         """Answer with the pool over the candidates sent, in their order."""
         known = known_pool(pool_id)
         check_parameters(request.query_params)
-        body = decode(body=read_body(request._request), decoder=POOL_DECODER, rules=False)
+        body = decode(body=read_body(request._request, is_kept=False), decoder=POOL_DECODER, rules=False)
         check_candidates(body.candidates, body)
         now = clock.now()
         snapshot = get_snapshot(now=now, revision=caller(request).revision)
@@ -97,7 +98,12 @@ class EvaluateView(APIView):
 
     required_scopes = {"POST": "pools:read"}
 
-    @extend_schema(operation_id="evaluate", request=documents_evaluate.EvaluateRequest, responses=documents.PoolAnswer)
+    @extend_schema(
+        operation_id="evaluate",
+        request=documents_evaluate.EvaluateRequest,
+        responses=documents.PoolAnswer,
+        extensions={NAMES_WHAT_IS_STORED: True},
+    )
     def post(self, request: Request) -> HttpResponse:
         """Answer as the pool would, and say what would move."""
         check_parameters(request.query_params)
@@ -109,7 +115,7 @@ class EvaluateView(APIView):
 
 
 def _evaluate(request: HttpRequest) -> tuple[Pool, list[Change] | None, datetime]:
-    body = decode(body=read_body(request), decoder=EVALUATE_DECODER, rules=False)
+    body = decode(body=read_body(request, is_kept=False), decoder=EVALUATE_DECODER, rules=False)
     check_pairs([] if isinstance(body.candidates, UnsetType) else body.candidates)
     check(body)
     known, present = known_pool(body.id), clock.now()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from time import perf_counter
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +27,7 @@ from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
+from omniroute_admin.common.meters import REBUILDS
 from omniroute_admin.common.selectors.compiled import Compiled
 from omniroute_admin.common.selectors.revision import (
     current_revision,
@@ -84,10 +86,7 @@ def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     with read_snapshot() as present:
         if held is not None and held.is_current(revision=present, now=now):
             return held.snapshot
-        prepared = None if held is None else _renewed(held, revision=present, now=now)
-        if prepared is None:
-            facts = read_facts(revision=present, now=now)
-            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts), _places(facts))
+        prepared = _prepare(held, revision=present, now=now)
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
@@ -99,8 +98,22 @@ def _renewed_alone(held: Prepared, revision: int, now: datetime) -> Prepared | N
     The revision is moved in the transaction of every write that a decision could tell: where it is the same before and
     after, what was read between is of that revision. On PostgreSQL that spares four ways there and back.
     """
-    renewed = _renewed(held, revision=revision, now=now)
-    return renewed if renewed is not None and current_revision() == revision else None
+    began, renewed = perf_counter(), _renewed(held, revision=revision, now=now)
+    if renewed is None or current_revision() != revision:
+        return None
+    REBUILDS.observe(("renewed",), perf_counter() - began)
+    return renewed
+
+
+def _prepare(held: Prepared | None, *, revision: int, now: datetime) -> Prepared:
+    """Return what is at hand renewed, or all of it read again; how long that took is counted."""
+    began, how = perf_counter(), "renewed"
+    prepared = None if held is None else _renewed(held, revision=revision, now=now)
+    if prepared is None:
+        how, facts = "whole", read_facts(revision=revision, now=now)
+        prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts), _places(facts))
+    REBUILDS.observe((how,), perf_counter() - began)
+    return prepared
 
 
 def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,6 +39,7 @@ def bench_environment(*, database_url: str, var_dir: Path) -> dict[str, str]:
         "VAR_DIR": str(var_dir),
         "STATIC_ROOT": str(var_dir / "static"),
         "SECRET_KEY": settings.SECRET_KEY,
+        "CELERY_BROKER_URL": "filesystem://",
         "DEBUG": "false",
         "SECURE_SSL": "false",
     }
@@ -71,6 +72,16 @@ def serving(*, workers: int, environment: Mapping[str, str], log: Path) -> Itera
         except BenchError as error:
             raise BenchError(f"{error}\n{log.read_bytes()[-_TAIL:].decode(errors='replace')}".strip()) from None
         yield port
+
+
+@contextmanager
+def working(*, environment: Mapping[str, str], log: Path) -> Iterator[None]:
+    """Run the worker and the scheduler as the product runs them itself, beside the block."""
+    with ExitStack() as stack:
+        output = stack.enter_context(log.open("ab"))
+        for program in programs_to_run(host=HOST, port=1, workers=1)[1:]:
+            stack.enter_context(_running(program.command, environment, stdin=subprocess.DEVNULL, output=output))
+        yield
 
 
 @contextmanager

@@ -38,6 +38,17 @@ def run(options: Options) -> Generator[Result, None, None]:
     Raises:
         BenchError: the database cannot be used, or the server does not start.
     """
+    with staged(options) as stage:
+        yield from _measure(stage, chosen(options))
+
+
+@contextmanager
+def staged(options: Options) -> Iterator[Stage]:
+    """Build a fleet, serve it, and yield what one works with; nothing is left behind.
+
+    Raises:
+        BenchError: the database cannot be used, or the server does not start.
+    """
     with _folder() as var_dir, ending_as_by_ctrl_c():
         url = options.database_url or sqlite_url(var_dir / "bench.sqlite3")
         use_database(url, may_hold_connections=options.use_existing)
@@ -46,7 +57,7 @@ def run(options: Options) -> Generator[Result, None, None]:
         with _stage(options, url=url, var_dir=var_dir) as stage:
             gc.collect()
             gc.freeze()
-            yield from _measure(stage, chosen(options))
+            yield stage
 
 
 def environment_line(options: Options) -> dict[str, Any]:

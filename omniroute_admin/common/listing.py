@@ -1,6 +1,7 @@
 """Lists of resources: paged, filtered and ordered by their fields; a parameter nobody knows is refused (SPEC 4)."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from rest_framework.request import Request
 from omniroute_admin.common.errors import BadRequest, FieldError, field
 
 LARGEST_PAGE = 500
+LAST_PAGE = 999_999_999
 _ENDS = (models.DateTimeField, models.DateField, models.DecimalField, models.IntegerField)
 _PARAMETERS = frozenset({"page", "page_size", "ordering"})
 TRUE_OR_FALSE = {"true": True, "1": True, "false": False, "0": False}
@@ -68,15 +70,23 @@ class Page(PageNumberPagination):
             "properties": {"count": {"type": "integer"}, "next": link, "previous": link, "results": schema},
         }
 
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """Return the parameters for the API's description, with their bounds."""
+        most = {"page": LAST_PAGE, "page_size": LARGEST_PAGE}
+        found: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for one in found:
+            one["schema"] |= {"minimum": 1, "maximum": most[one["name"]]}
+        return found
+
     def get_page_size(self, request: Request) -> int:
         """Return the size asked for.
 
         Raises:
             BadRequest: the page or its size is no whole number in range.
         """
-        numbers = {"page": (1, None), "page_size": (1, LARGEST_PAGE)}
+        numbers = {"page": (1, LAST_PAGE), "page_size": (1, LARGEST_PAGE)}
         problems = [
-            (name, f"Expected a whole number from {low}" + (f" to {high}" if high else ""))
+            (name, f"Expected a whole number from {low} to {high}")
             for name, (low, high) in numbers.items()
             if name in request.query_params and not _is_whole(request.query_params[name], low, high)
         ]
@@ -85,11 +95,8 @@ class Page(PageNumberPagination):
         return int(request.query_params.get("page_size", self.page_size))
 
 
-def _is_whole(text: str, low: int, high: int | None) -> bool:
-    most = 9
-    return (
-        text.isascii() and text.isdigit() and len(text) <= most and low <= int(text) and (not high or int(text) <= high)
-    )
+def _is_whole(text: str, low: int, high: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(LAST_PAGE)) and low <= int(text) <= high
 
 
 def columns_of(view: Any) -> tuple[str, ...]:
@@ -123,14 +130,50 @@ class _TrueFalseFilter(django_filters.BooleanFilter):
     field_class = _TrueFalseField
 
 
+class _WholeNumberFilter(django_filters.NumberFilter):
+    """Filters by a whole number; one with a fraction equals none and is no bound."""
+
+    field_class = forms.IntegerField
+
+    def get_max_validator(self) -> None:
+        """Return no validator: the column's own bounds are not the question here."""
+
+
+class _InstantField(forms.DateTimeField):
+    """An instant that is one in UTC too: of the first and the last day there are, some are not."""
+
+    def clean(self, value: Any) -> datetime | None:
+        """Return the instant in UTC, None where it was not sent.
+
+        Raises:
+            ValidationError: it is none.
+        """
+        found = super().clean(value)
+        try:
+            return None if found is None else found.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError("This instant is out of range.") from None
+
+
+class _InstantFilter(django_filters.DateTimeFilter):
+    """Filters by an instant."""
+
+    field_class = _InstantField
+
+
 class _Filters(django_filters.FilterSet):
     """Filters of a resource's columns."""
 
     @classmethod
     def filter_for_lookup(cls, field: Any, lookup_type: str) -> Any:
-        """Return the filter of a column, the strict one where it is true or false."""
+        """Return the filter of a column, the strict one where there is one."""
         found, options = super().filter_for_lookup(field, lookup_type)
-        return (_TrueFalseFilter if found is django_filters.BooleanFilter else found), options
+        if found is django_filters.NumberFilter and isinstance(field, models.IntegerField):
+            return _WholeNumberFilter, options
+        return _STRICT.get(found, found), options
+
+
+_STRICT = {django_filters.BooleanFilter: _TrueFalseFilter, django_filters.DateTimeFilter: _InstantFilter}
 
 
 @lru_cache(maxsize=100)
@@ -189,13 +232,14 @@ class Ordered(BaseFilterBackend):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         """Return the parameter for the API's description."""
-        names = ", ".join(columns_of(view))
+        columns = columns_of(view)
+        names, one = ", ".join(columns), f"-?({'|'.join(columns)})"
         return [
             {
                 "name": "ordering",
                 "required": False,
                 "in": "query",
                 "description": f"Fields to order by, parted by commas, a minus before one for the reverse: {names}.",
-                "schema": {"type": "string"},
+                "schema": {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
             }
         ]

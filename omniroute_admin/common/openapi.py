@@ -1,30 +1,9 @@
-"""The description of the API: its ways to sign in, and the one form of its errors (SPEC 4)."""
+"""The description of the API: its ways to sign in, and how its numbers are written (SPEC 4)."""
 
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-
-_PROBLEM = {
-    "type": "object",
-    "description": "A problem document (RFC 9457). `errors` names every bad field by its JSON pointer.",
-    "required": ["type", "title", "status", "detail", "code"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "code": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["pointer", "detail", "code"],
-                "properties": {name: {"type": "string"} for name in ("pointer", "detail", "code")},
-            },
-        },
-    },
-}
 
 
 class KeyScheme(OpenApiAuthenticationExtension):
@@ -105,20 +84,6 @@ def _loosen(part: Any) -> None:
     elif isinstance(part, list):
         for inner in part:
             _loosen(inner)
-
-
-def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Say of every call that its errors are problem documents; a hook of the schema's generator."""
-    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
-    answer = {
-        "description": "Refused, or failed; `code` says why.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for path in result.get("paths", {}).values():
-        for operation in path.values():
-            if isinstance(operation, dict) and "responses" in operation:
-                operation["responses"].setdefault("default", answer)
-    return result
 
 
 class SchemaView(SpectacularAPIView):

@@ -10,6 +10,7 @@ import msgspec
 from django.http import Http404
 from rest_framework.exceptions import NotFound as PageNotFound
 from rest_framework.generics import GenericAPIView, ListCreateAPIView
+from rest_framework.metadata import SimpleMetadata
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -72,6 +73,14 @@ def reason_of(request: Request) -> str:
     return reason
 
 
+class WithoutActions(SimpleMetadata):
+    """What OPTIONS tells: the methods there are. The fields of each are in the schema."""
+
+    def determine_actions(self, request: Request, view: Any) -> dict[str, Any]:
+        """Return nothing: REST framework itself would read, and lock, the row as PUT does."""
+        return {}
+
+
 class ResourceView(GenericAPIView):
     """What lists and single rows share.
 
@@ -83,6 +92,7 @@ class ResourceView(GenericAPIView):
     read_scope: ClassVar[str]
     write_scope: ClassVar[str]
     parser_classes = (ExactJsonParser,)
+    metadata_class = WithoutActions
     permission_classes: tuple[type[BasePermission], ...] = (RequiresScope,)
     lookup_field = "pk"
     # hook -> the methods that it makes possible
@@ -114,7 +124,8 @@ class ResourceView(GenericAPIView):
         """
         super().initial(request, *args, **kwargs)
         known = self.known_parameters()
-        if known is not None:
+        # A method that is not offered is told so, whatever its query says.
+        if known is not None and str(request.method).lower() in self.http_method_names:
             check_parameters(request.query_params, known)
 
     def sent(self) -> Any:

@@ -10,6 +10,9 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from openapi_spec_validator import validate
 
+REFUSALS = {"400", "401", "403", "406", "429", "503"}
+WITH_A_BODY = {"408", "411", "413", "415"}
+
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
@@ -27,7 +30,24 @@ def test_every_call_can_be_signed_and_answers_problems(schema: Any) -> None:
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             assert {"key": []} in operation["security"], (method, path)
-            assert "application/problem+json" in operation["responses"]["default"]["content"], (method, path)
+            for status in REFUSALS | (WITH_A_BODY if "requestBody" in operation else set()):
+                assert "application/problem+json" in operation["responses"][status]["content"], (method, path, status)
+            # One for whatever is not named would hide what is answered and not described.
+            assert not {"default", "500"} & set(operation["responses"]), (method, path)
+
+
+def test_what_a_call_takes_has_no_other_members(schema: Any) -> None:
+    schemas = schema["components"]["schemas"]
+    assert schemas["CandidateDocumentRequest"]["additionalProperties"] is False
+    assert schemas["ReadingDocumentRequest"]["additionalProperties"] is False
+
+
+def test_a_call_that_makes_a_row_names_the_calls_about_it(schema: Any) -> None:
+    made = schema["paths"]["/api/v1/connections"]["post"]["responses"]["201"]["links"]
+    assert made["connections_explain"]["parameters"] == {"connection_id": "$response.body#/connection_id"}
+    assert "windows_read" not in made
+    hold = schema["paths"]["/api/v1/holds"]["post"]["responses"]["201"]["links"]
+    assert list(hold) == ["holds_release"]
 
 
 def test_the_docs_page_needs_nothing_from_elsewhere_and_nothing_inline(client: Client) -> None:

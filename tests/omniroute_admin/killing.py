@@ -5,11 +5,15 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from celery import Celery
+
+from omniroute_admin import broker
 from omniroute_admin.programs import programs_to_run
-from tests.processes import environment, until
+from tests.processes import GIVE_UP_AFTER, environment, until
 
 SECONDS = 30
 
@@ -34,10 +38,31 @@ class Killable:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """The number of its head."""
+        assert self._child is not None
+        return self._child.pid
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def has_ended(self) -> bool:
+        return self._child is None or self._child.poll() is not None
+
+    def end(self) -> None:
+        """Tell it to end, as an operator does, and return when it has."""
+        assert self._child is not None
+        self._child.terminate()
+        self._child.wait(timeout=GIVE_UP_AFTER)
+        self.kill()
+
     def kill(self) -> None:
         """Kill it with a signal that it cannot see, and return when it is gone."""
         if self._child is not None:
-            os.killpg(self._child.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait()
             self._child = None
 
@@ -83,3 +108,37 @@ class PatientRouter:
             connection.close()
             raise
         return connection
+
+
+class Messages:
+    """The embedded broker below a folder, from the side of the scheduler."""
+
+    def __init__(self, folder: Path) -> None:
+        broker.install()
+        self._folder = folder / "broker" / "messages"
+        control = folder / "broker" / "control"
+        for one in (self._folder, control):
+            one.mkdir(parents=True)
+        self._app = Celery("a scheduler", broker="filesystem://", set_as_current=False)
+        self._app.conf.task_default_queue = "omniroute_admin"
+        self._app.conf.broker_transport_options = {
+            "data_folder_in": str(self._folder),
+            "data_folder_out": str(self._folder),
+            "control_folder": str(control),
+        }
+
+    def send(self, *tasks: str) -> None:
+        for task in tasks:
+            self._app.send_task(task)
+
+    def waiting(self) -> int:
+        return len(list(self._folder.glob("*.msg")))
+
+
+def waits_for_a_lock() -> bool:
+    """Tell whether anybody waits for a lock of PostgreSQL."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])

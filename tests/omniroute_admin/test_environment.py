@@ -25,6 +25,9 @@ GOOD_KEY = "k" * 25 + "0123456789" * 3
         ("HSTS_SECONDS", "-1", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
         ("HSTS_SECONDS", "11", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
         ("HSTS_SECONDS", "1.5", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
+        ("KEEP_LEDGER_DAYS", "61", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
+        ("KEEP_LEDGER_DAYS", "-1", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
+        ("KEEP_LEDGER_DAYS", "a year", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
         ("LOG_LEVEL", "LOUD", lambda env: env.choice("LOG_LEVEL", "INFO", ["INFO", "DEBUG"])),
         ("TIME_ZONE_DISPLAY", "Mars/Olympus", lambda env: env.zone("TIME_ZONE_DISPLAY")),
         ("TIME_ZONE_DISPLAY", "../../etc/passwd", lambda env: env.zone("TIME_ZONE_DISPLAY")),
@@ -49,6 +52,11 @@ def test_a_bad_value_is_refused_with_its_name_and_without_a_secret(
         read(Environment({name: value}))
     assert str(refusal.value).startswith(f"{name}: ")
     assert "hidden" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("value", "days"), [("0", 0), ("62", 62), ("", 800), ("99999", 99999)])
+def test_a_period_is_for_ever_or_no_shorter_than_its_least(value: str, days: int) -> None:
+    assert Environment({"KEEP_LEDGER_DAYS": value}).days("KEEP_LEDGER_DAYS", 800, lowest=62) == days
 
 
 @pytest.mark.parametrize("word", ["true", "True", "1", "yes", " on "])

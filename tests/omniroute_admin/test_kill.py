@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from celery import Celery
 from django.db import connection, transaction
 from django.db.models import Count, Max, Sum
 
@@ -22,11 +21,10 @@ from ladder.models import Connection, QuotaReading, QuotaWindow, RungFlip, RungS
 from ladder.services.connections import update_connection
 from ladder.services.demo import start_demo
 from ladder.services.timeline import note_flips
-from omniroute_admin import broker
 from omniroute_admin.common.clock import now
 from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory, QuotaWindowFactory
 from tests.factories_ladder import OPERATOR
-from tests.omniroute_admin.killing import Killable, PatientRouter
+from tests.omniroute_admin.killing import Killable, Messages, PatientRouter, waits_for_a_lock
 from tests.processes import free_port, until
 from tests.router import make_router
 
@@ -105,12 +103,6 @@ def test_a_killed_server_loses_nothing_it_acknowledged_and_doubles_nothing(
     assert (window.observed_at, window.remaining_percent) == (start - SECOND, BODIES - 1)
 
 
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
-
-
 def test_a_server_killed_before_it_commits_has_kept_nothing_and_one_killed_before_it_answers_all(
     server: Killable, router: PatientRouter, database: str
 ) -> None:
@@ -143,32 +135,17 @@ def lock(row: str) -> None:
         cursor.execute(f"UPDATE {row} WHERE id = 1")
 
 
-TASKS = ["note_flips", "thin_history", "move_demo_fleet", "sample_occupancy", "expire_holds", "close_budget_windows"]
-
-
-class Messages:
-    """The embedded broker below a folder, from the side of the scheduler."""
-
-    def __init__(self, folder: Path) -> None:
-        broker.install()
-        self._folder = folder / "broker" / "messages"
-        control = folder / "broker" / "control"
-        for one in (self._folder, control):
-            one.mkdir(parents=True)
-        self._app = Celery("a scheduler", broker="filesystem://", set_as_current=False)
-        self._app.conf.task_default_queue = "omniroute_admin"
-        self._app.conf.broker_transport_options = {
-            "data_folder_in": str(self._folder),
-            "data_folder_out": str(self._folder),
-            "control_folder": str(control),
-        }
-
-    def send(self) -> None:
-        for task in TASKS:
-            self._app.send_task(f"ladder.tasks.{task}")
-
-    def waiting(self) -> int:
-        return len(list(self._folder.glob("*.msg")))
+TASKS = [
+    f"ladder.tasks.{name}"
+    for name in (
+        "note_flips",
+        "thin_history",
+        "move_demo_fleet",
+        "sample_occupancy",
+        "expire_holds",
+        "close_budget_windows",
+    )
+]
 
 
 def old_readings(chance: random.Random) -> set[int]:
@@ -214,7 +191,7 @@ def test_a_worker_killed_in_the_middle_of_its_tasks_loses_nothing_and_doubles_no
     worker = Killable("worker", tmp_path, VAR_DIR=str(tmp_path), DATABASE_URL=database_url)
     try:
         turn(turning)
-        messages.send()
+        messages.send(*TASKS)
         with transaction.atomic():
             lock("ladder_timelinecursor SET version = version")
             worker.start()
@@ -225,18 +202,18 @@ def test_a_worker_killed_in_the_middle_of_its_tasks_loses_nothing_and_doubles_no
         assert not RungFlip.objects.filter(connection=turning).exists()
         for _ in range(KILLS):
             turn(turning)
-            messages.send()
+            messages.send(*TASKS)
             worker.start()
             left = messages.waiting() - chance.randint(1, 3)
             until(lambda left=left: messages.waiting() <= left, "a task that is taken")
             time.sleep(chance.uniform(0, 0.1))
             worker.kill()
-        messages.send()
+        messages.send(*TASKS)
         worker.start()
         until(lambda: messages.waiting() == 0, "all tasks taken")
         begun = now()
         turn(turning)
-        messages.send()
+        messages.send(*TASKS)
         until(lambda: RungFlip.objects.filter(connection=turning, at__gte=begun).exists(), "the last flip")
         until(lambda: messages.waiting() == 0 and thinned() == kept, "the history thinned")
     finally:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection as database
 from django.db import models
 
+from omniroute_admin.common.core.keys import blotted
 from omniroute_admin.common.history import LONGEST_REASON, Actor
 
 _FEW = 8
@@ -60,7 +61,7 @@ def write_history(
     history = model.history.model
     tracked = [field.name for field in history.tracked_fields]
     names = [history._meta.get_field(name).attname for name in tracked]
-    act = (now, kind, reason[:LONGEST_REASON] or None, actor.user_id, actor.name)
+    act = (now, kind, blotted(reason)[:LONGEST_REASON] or None, actor.user_id, actor.name)
     columns = [*tracked, "history_date", "history_type", "history_change_reason", "history_user", "history_actor"]
     insert_many(model=history, columns=columns, rows=([*(getattr(row, one) for one in names), *act] for row in rows))
 

@@ -1,6 +1,7 @@
 """`manage.py quickstart`: prepare everything and serve it, in one command."""
 
 import errno
+import logging
 import os
 import secrets
 import socket
@@ -15,8 +16,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 
 from ladder.selectors.demo import read_demo_state
+from omniroute_admin.alone import alone
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
+from omniroute_admin.common.logs import JSON
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.services.keys import create_key
 from omniroute_admin.environment import usable_folder
@@ -26,6 +29,7 @@ from omniroute_admin.supervisor import Supervisor
 ROUTER_SCOPES = ["pools:read", "telemetry:write"]
 OPERATOR = "operator"
 MOST_WORKERS = 64
+_log = logging.getLogger("omniroute_admin.supervisor")
 
 
 class Command(BaseCommand):
@@ -60,7 +64,9 @@ class Command(BaseCommand):
         if serves:
             refuse_unusable_port(host=options["host"], port=options["port"])
         try:
-            key = self._prepare(demo=options["demo"])
+            # Two that are started at once make one operator and one key.
+            with alone("prepare", say=self._say):
+                key = self._prepare(demo=options["demo"])
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from None
         self._greet(host=options["host"], port=options["port"], key=key, serves=serves)
@@ -126,6 +132,9 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _say(self, line: str) -> None:
+        if settings.LOG_FORMAT == JSON:
+            _log.info(line)
+            return
         self.stdout.write(f"quickstart: {line}")
         self.stdout.flush()
 

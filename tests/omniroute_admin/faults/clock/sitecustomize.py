@@ -1,0 +1,26 @@
+"""Read by every Python that starts with this folder on its path: its clock follows a file that a test writes."""
+
+import os
+import threading
+from datetime import UTC, timedelta
+from pathlib import Path
+
+import time_machine
+
+_EVERY = 0.01
+
+
+def _follow(file: Path) -> None:
+    true = time_machine.escape_hatch.datetime.datetime
+    moved = time_machine.travel(true.now(UTC), tick=True).start()
+    waits, followed = threading.Event(), 0.0
+    while True:
+        by = float(file.read_text())
+        if by != followed:
+            moved.move_to(true.now(UTC) + timedelta(seconds=by), tick=True)
+            followed = by
+        waits.wait(_EVERY)
+
+
+if "TESTS_CLOCK" in os.environ:
+    threading.Thread(target=_follow, args=(Path(os.environ["TESTS_CLOCK"]),), daemon=True).start()
