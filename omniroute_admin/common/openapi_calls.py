@@ -113,7 +113,7 @@ def _parts(part: Any) -> Iterator[dict[str, Any]]:
 
 def bound_queries(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Say of every text in a query that it has a character at least and none of NUL, of every number how large."""
-    for _, method, operation in _operations(result):
+    for _path, method, operation in _operations(result):
         for one in operation.get("parameters", []):
             if one["in"] == "query":
                 may_be_empty = method != "get" and one["name"] == "reason"

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import time_machine
@@ -11,8 +11,8 @@ _EVERY = 0.01
 
 
 def _follow(file: Path) -> None:
+    moved = time_machine.travel(datetime.now(UTC), tick=True).start()
     true = time_machine.escape_hatch.datetime.datetime
-    moved = time_machine.travel(true.now(UTC), tick=True).start()
     waits, followed = threading.Event(), 0.0
     while True:
         by = float(file.read_text())
