@@ -1,6 +1,9 @@
 """The words of SPEC 1 as database choices; the core's enums are the one list."""
 
 from billing_catalog.core.values import Billing
+from ladder.core.alert_delivery import DeliveryState
+from ladder.core.alert_words import NoticeKind
+from ladder.core.alerts import AlertKind
 from ladder.core.timeline_causes import Cause
 from ladder.core.values import Combine, CooldownCause, MoneyKind, Period, ReadingStatus, Rung, Weekday
 
@@ -15,3 +18,6 @@ FLIP_CAUSE_CHOICES = [(word.value, word.value) for word in Cause]
 FLIP_KIND_CHOICES = [("connection", "connection"), ("rung", "rung")]
 BILLING_CHOICES = [(word.value, word.value) for word in Billing]
 MONEY_CHOICES = [(word.value, word.value) for word in MoneyKind]
+ALERT_KIND_CHOICES = [(word.value, word.value) for word in AlertKind]
+NOTICE_CHOICES = [(word.value, word.value) for word in NoticeKind]
+DELIVERY_STATE_CHOICES = [(word.value, word.value) for word in DeliveryState]

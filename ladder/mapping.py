@@ -6,8 +6,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from billing_catalog.core.values import Overage
+from ladder.core.alerts import AlertKind, Rule
 from ladder.core.ledger import Spend
 from ladder.core.money import BudgetWindow, budget_window
+from ladder.core.quiet import DAYS, QuietHours
 from ladder.core.values import (
     Budget,
     Combine,
@@ -22,8 +24,8 @@ from ladder.core.values import (
     Weekday,
     Window,
 )
+from ladder.models import AlertRule, QuotaWindow, RungBudget
 from ladder.models import LadderSettings as LadderSettingsRow
-from ladder.models import QuotaWindow, RungBudget
 
 CONNECTION_FIELDS = (
     "id",
@@ -160,3 +162,22 @@ def to_budget(row: RungBudget, *, window: BudgetWindow, spend: Spend, holds: tup
 def rung_named(word: str) -> Rung:
     """Return the rung of a word, as in `cheap`."""
     return Rung[word.upper()]
+
+
+def to_alert_rule(row: AlertRule) -> Rule:
+    """Return a rule as the looks for alerts take it."""
+    return Rule(
+        id=row.pk,
+        kind=AlertKind(row.looks_for),
+        subject=row.subject,
+        threshold=row.threshold or 0,
+        for_seconds=row.for_seconds,
+    )
+
+
+def to_quiet_hours(row: AlertRule | None) -> QuietHours | None:
+    """Return the quiet hours of a rule; None where it has none, or is gone."""
+    if row is None or row.quiet_from is None or row.quiet_to is None:
+        return None
+    days = frozenset(Weekday(day) for day in row.quiet_days) or DAYS
+    return QuietHours(row.quiet_from, row.quiet_to, ZoneInfo(row.quiet_zone), days)

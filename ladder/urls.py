@@ -4,6 +4,8 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from ladder.views import (
+    alert_rules,
+    alerts,
     connection,
     connections,
     pages,
@@ -43,6 +45,15 @@ urlpatterns = [
     path(f"{_ONE}/<act:act>", connection.connection_act, name="connection-act"),
     path(_ONE, connection.connection_page, name="connection"),
     path(f"live/{_ONE}", connection.live_connection, name="live-connection"),
+    path("alerts", alerts.alerts_page, name="alerts"),
+    path("live/alerts", alerts.live_alerts, name="live-alerts"),
+    path("alerts/usual", alert_rules.usual_rules, name="alerts-usual"),
+    path("alerts/rules/new", alert_rules.new_rule, name="alert-rule-new"),
+    path("alerts/rules/<int:pk>", alert_rules.rule_page, name="alert-rule"),
+    path("alerts/rules/<int:pk>/pause", alert_rules.pause_rule, name="alert-rule-pause"),
+    path("alerts/rules/<int:pk>/delete", alert_rules.delete_rule_page, name="alert-rule-delete"),
+    path("alerts/rules/<int:pk>/test", alert_rules.test_rule, name="alert-rule-test"),
+    path("alerts/deliveries/<uuid:pk>/again", alert_rules.send_again, name="alert-again"),
     path("tuning", tuning.tuning_page, name="tuning"),
     path("tuning/budgets/<str:rung>/reset", resets.reset_page, name="tuning-reset"),
     path("tuning/omniroute.json", settings_files.export, name="tuning-export"),

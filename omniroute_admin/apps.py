@@ -12,5 +12,6 @@ class OmnirouteAdminConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Load the Celery application, so that every process that sends a task knows the broker."""
+        """Load the Celery application, so that every process that sends a task knows the broker and marks it."""
         import_module("omniroute_admin.celery")
+        import_module("omniroute_admin.periodic").connect()

@@ -15,6 +15,8 @@ from django.db import connections
 from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from omniroute_admin.common.asked import ARRIVED_AT
+
 Headers = list[tuple[str, str]]
 Answer = tuple[int, Headers, HttpResponseBase]
 """Status, headers, and the response whose content is still to be sent."""
@@ -67,15 +69,17 @@ def _add_headers(environ: dict[str, Any], headers: Headers) -> None:
             environ[name] = value
 
 
-def ask(django: WSGIHandler, scope: Any, body: bytes) -> Answer:
-    """Let Django answer a request."""
+def ask(django: WSGIHandler, scope: Any, body: bytes, arrived_at: float) -> Answer:
+    """Let Django answer a request; `arrived_at` is the reading of `perf_counter` since when it waits."""
     told: list[tuple[str, Headers]] = []
 
     def start(status: str, headers: Headers, exc_info: Any = None, /) -> Callable[[bytes], object]:
         told.append((status, headers))
         return _write_nothing
 
-    response = django(environ_of(scope, body), start)
+    environ = environ_of(scope, body)
+    environ[ARRIVED_AT] = arrived_at
+    response = django(environ, start)
     status, headers = told[0]
     return int(status[:3]), headers, response
 

@@ -26,6 +26,9 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA cache_size=-20000;PRAGMA temp_store=MEMORY;"
     ),
 }
+# A server that does not answer must not hold a request for the minutes that TCP would wait, neither a new connection
+# (seconds) nor one that lasted (milliseconds until what was sent must have arrived).
+_POSTGRES_OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "keepalives_idle": 30, "keepalives_interval": 10}
 
 
 class Environment:
@@ -43,6 +46,23 @@ class Environment:
         self.asked.add(name)
         return self._values.get(name, "").strip() or default
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the variables that begin so and say something, in order."""
+        return sorted(name for name, value in self._values.items() if name.startswith(prefix) and value.strip())
+
+    def secret(self, name: str) -> str:
+        """Return a secret: the variable itself, or what the file holds that `<name>_FILE` names; none is empty."""
+        own, file = self.text(name), self.text(f"{name}_FILE")
+        if own and file:
+            raise _refusal(name, f"{name}_FILE is set as well", "set one of the two")
+        if not file:
+            return own
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            remedy = "name a file that the user who runs this may read"
+            raise _refusal(f"{name}_FILE", "its file cannot be read", remedy) from None
+
     def boolean(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         value = self.text(name, "true" if default else "false").lower()
@@ -55,6 +75,14 @@ class Environment:
         value = self.text(name, str(default))
         if not re.fullmatch(r"[0-9]{1,9}", value) or not lowest <= int(value) <= highest:
             raise _refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
+        return int(value)
+
+    def days(self, name: str, default: int, *, lowest: int) -> int:
+        """Return a period in days: 0 (for ever), or a whole number from `lowest` on."""
+        value = self.text(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,5}", value) or 0 < int(value) < lowest:
+            problem = f"{value!r} is neither 0 (for ever) nor a whole number of days from {lowest} to 99999"
+            raise _refusal(name, problem, f"set 0, or {lowest} and more")
         return int(value)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
@@ -99,8 +127,22 @@ class Environment:
         """Return a folder's absolute path; it is made when it is first needed."""
         return Path(self.text(name, str(default))).expanduser().absolute()
 
-    def database(self, name: str, default: str) -> dict[str, Any]:
-        """Return Django's entry for the database that an address names."""
+    def secret_file(self, name: str) -> str:
+        """Return the secret that a file holds, as container engines hand them over; empty where none is named."""
+        file = self.text(name)
+        if not file:
+            return ""
+        try:
+            secret = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            problem = f"the file {file} cannot be read"
+            raise _refusal(name, problem, "name a file that the user who runs this may read") from None
+        if not secret:
+            raise _refusal(name, f"the file {file} is empty", "write the secret into it, or leave the variable out")
+        return secret
+
+    def database(self, name: str, default: str, *, password: str = "") -> dict[str, Any]:
+        """Return Django's entry for the database that an address names; `password` where the address has none."""
         url = self.text(name, default)
         scheme = url.partition(":")[0]
         if scheme not in DATABASE_SCHEMES:
@@ -116,7 +158,9 @@ class Environment:
             raise _refusal(name, "it names no database", "end with the name of a database or the path of a file")
         if scheme == "sqlite" and entry["NAME"] != ":memory:":
             _sqlite_file(Path(entry["NAME"]).absolute(), name)
-        return entry
+        if password and (scheme == "sqlite" or entry["PASSWORD"]):
+            raise _refusal(f"{name.removesuffix('_URL')}_PASSWORD_FILE", f"{name} needs none", "leave one of them out")
+        return entry | ({"PASSWORD": password} if password else {})
 
     def broker(self, name: str) -> str:
         """Return the address of the message broker; the default is the embedded one in files."""
@@ -128,7 +172,10 @@ class Environment:
 
     def secret_key(self, name: str, kept_in: Path) -> str:
         """Return the signing key; where none is given, one is made once and kept in a file only its owner reads."""
-        key = self.text(name) or _kept_secret(kept_in / "secret_key")
+        key, by_file = self.text(name), self.secret_file(f"{name}_FILE")
+        if key and by_file:
+            raise _refusal(f"{name}_FILE", f"{name} is set too", "keep one of the two")
+        key = key or by_file or _kept_secret(kept_in / "secret_key")
         if len(key) < SECRET_KEY_LENGTH:
             remedy = "give a longer random text, or none: then one is made and kept in VAR_DIR"
             raise _refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)
@@ -160,8 +207,7 @@ def database_from_url(url: str) -> dict[str, Any]:
     if entry["ENGINE"].endswith("sqlite3"):
         entry["OPTIONS"] = dict(_SQLITE_OPTIONS)
     else:
-        # A server that does not answer must not hold a request for the minutes that TCP would wait.
-        entry["OPTIONS"] = {"connect_timeout": 5, **entry.get("OPTIONS", {})}
+        entry["OPTIONS"] = {**_POSTGRES_OPTIONS, **entry.get("OPTIONS", {})}
     return entry
 
 

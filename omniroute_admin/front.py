@@ -7,12 +7,14 @@ the thread that reads it, without end. RSGI, granian's own interface, lets bodie
 import asyncio
 import logging
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 
 from omniroute_admin.arriving import Arrivals, declared_bytes
+from omniroute_admin.common.asked import request_id_of
 from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.problems import problem_response
 from omniroute_admin.desk import Desk, ask, send
@@ -45,14 +47,16 @@ class Application:
             async with self._arrivals.body(protocol, declared=declared) as body:
                 await self._answer(scope, protocol, body)
         except ProductError as error:
-            _refuse(error, protocol)
+            _refuse(error, scope, protocol)
 
     async def _answer(self, scope: Any, protocol: Any, body: bytes) -> None:
-        await self._desk.serve(partial(ask, self._django, scope, body), protocol)
+        await self._desk.serve(partial(ask, self._django, scope, body, perf_counter()), protocol)
 
 
-def _refuse(error: ProductError, protocol: Any) -> None:
-    _log.info("a body was refused: %s", error.code)
+def _refuse(error: ProductError, scope: Any, protocol: Any) -> None:
+    request_id = request_id_of(scope.headers.get("x-request-id"))
+    _log.info("a body was refused: %s [%s]", error.code, request_id)
     response = problem_response(error)
+    response["X-Request-Id"] = request_id
     # What is left of the body is not read: no other request can come on this connection.
     send((response.status_code, [*response.items(), ("Connection", "close")], response), protocol)

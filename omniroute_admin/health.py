@@ -19,7 +19,8 @@ class HealthUnderAnyName:
     Its answer depends on no name. Stands first in the list, before anything that looks at the name.
     """
 
-    _PATHS = frozenset({"/healthz", "/readyz"})
+    # Whoever collects metrics knows as little, and shows a key.
+    _PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

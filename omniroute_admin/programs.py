@@ -16,10 +16,12 @@ def programs_to_run(*, host: str, port: int, workers: int) -> list[Program]:
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "omniroute_admin.celery"]
     level = ["--loglevel", settings.LOG_LEVEL]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    # Its lines in the form of all others: LOG_FORMAT.
+    logs = ["--log-config", str(settings.BASE_DIR / "omniroute_admin" / "granian_log.json")]
     web = ["--interface", "rsgi", "--loop", "uvloop", "--workers", str(workers), "--respawn-failed-workers"]
     bound = ["--host", host, "--port", str(port), "--no-ws", "--workers-kill-timeout", "5"]
     return [
-        Program("web", [sys.executable, "-m", "granian", *web, *bound, "omniroute_admin.rsgi:application"]),
+        Program("web", [sys.executable, "-m", "granian", *web, *bound, *logs, "omniroute_admin.rsgi:application"]),
         Program("worker", [*celery, "worker", "--pool", "solo", *quiet, *level]),
         # Without a file for its process id none can be left by a killed one and keep the next from starting.
         Program("beat", [*celery, "beat", "--pidfile=", *level]),

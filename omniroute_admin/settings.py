@@ -6,7 +6,10 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from omniroute_admin.alert_channels import alert_channels, public_url, webhook_secret
+from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
+from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
 
 env = Environment(os.environ)
 
@@ -15,6 +18,8 @@ VAR_DIR = env.folder("VAR_DIR", BASE_DIR / "var")
 
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = env.secret_key("SECRET_KEY", VAR_DIR)
+# What the doctor looks at: who may read them.
+SECRET_FILES = [str(VAR_DIR / "secret_key"), env.text("SECRET_KEY_FILE"), env.text("DATABASE_PASSWORD_FILE")]
 # This machine's own names are always allowed: health checks ask there.
 ALLOWED_HOSTS = [*env.hosts("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
@@ -39,6 +44,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # Outermost: it takes the time of everything else.
+    "omniroute_admin.common.asked.observing",
     "omniroute_admin.health.HealthUnderAnyName",
     "omniroute_admin.common.problems.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -53,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "omniroute_admin.common.lean.Htmx",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "omniroute_admin.common.keyless.NoKeysInForms",
 ]
 
 ROOT_URLCONF = "omniroute_admin.urls"
@@ -74,7 +82,9 @@ TEMPLATES = [
 ]
 
 # No ATOMIC_REQUESTS: on SQLite every request would take the write lock.
-DATABASES = {"default": env.database("DATABASE_URL", f"sqlite:///{VAR_DIR / 'omniroute_admin.sqlite3'}")}
+_DATABASE_FILE = f"sqlite:///{VAR_DIR / 'omniroute_admin.sqlite3'}"
+_DATABASE_PASSWORD = env.secret_file("DATABASE_PASSWORD_FILE")
+DATABASES = {"default": env.database("DATABASE_URL", _DATABASE_FILE, password=_DATABASE_PASSWORD)}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -109,9 +119,10 @@ SECURE_SSL = env.boolean("SECURE_SSL", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SECURE_SSL
 _HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000, lowest=0, highest=63_072_000)
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if SECURE_SSL else 0
-# A health check asks from inside, without TLS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-if env.boolean("TRUST_PROXY", default=False):
+# A health check asks from inside, without TLS, and so does who collects metrics.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+TRUST_PROXY = env.boolean("TRUST_PROXY", default=False)
+if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # The host beside this one may be another product's: neither its subdomains nor a browser's list are ours to bind.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -132,6 +143,26 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+# --- signing in ------------------------------------------------------------------------------------------------------
+SESSION_ENGINE = "omniroute_admin.common.sessions"
+# A name that browsers take from this host alone, for the whole of it, and over HTTPS.
+_COOKIE_PREFIX = "__Host-" if SECURE_SSL else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid", f"{_COOKIE_PREFIX}csrftoken"
+KNOWN_BROWSER_COOKIE_NAME = f"{_COOKIE_PREFIX}known"
+SESSION_IDLE_MINUTES = env.integer("SESSION_IDLE_MINUTES", 120, lowest=0, highest=10_080)
+LOGIN_FAILURES = env.integer("LOGIN_FAILURES", 5, lowest=3, highest=100)
+LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, lowest=1, highest=1_440)
+REQUIRE_TOTP = env.boolean("REQUIRE_TOTP", default=False)
+TOTP_KEY = long_secret(env, "TOTP_KEY")
+OIDC_ISSUER, OIDC_CLIENT_ID = provider(env)
+OIDC_CLIENT_SECRET = secret(env, "OIDC_CLIENT_SECRET")
+OIDC_NAME = env.text("OIDC_NAME", "single sign-on")
+OIDC_ROLES_CLAIM = env.text("OIDC_ROLES_CLAIM", "groups")
+OIDC_ROLES = role_mapping(env, "OIDC_ROLES")
+OIDC_SCOPES = env.text("OIDC_SCOPES", "openid profile email")
+OIDC_NEW_ACCOUNTS = env.boolean("OIDC_NEW_ACCOUNTS", default=True)
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
 # A bulk call may hold 5,000 items; what is larger is refused before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 # How long a body may take to arrive, and how many bytes of bodies one process holds at once.
@@ -235,22 +266,73 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
 }
 
+# --- metrics ---------------------------------------------------------------------------------------------------------
+# Where the processes of this machine count together. Left out it is in VAR_DIR; one that is named must be usable.
+METRICS_DIR = env.folder("METRICS_DIR", VAR_DIR / "metrics")
+if METRICS_DIR != VAR_DIR / "metrics":
+    usable_folder(METRICS_DIR, "METRICS_DIR")
+METRICS_CONNECTIONS_AT_MOST = env.integer("METRICS_CONNECTIONS_AT_MOST", 1000, lowest=0, highest=1_000_000)
+
+
+# --- retention -------------------------------------------------------------------------------------------------------
+def _keep_days(name: str, part: Part) -> int:
+    return env.days(name, DEFAULT_DAYS[part], lowest=LEAST_DAYS[part])
+
+
+KEEP = Periods(
+    readings=_keep_days("KEEP_READINGS_DAYS", Part.READINGS),
+    history=_keep_days("KEEP_HISTORY_DAYS", Part.HISTORY),
+    ledger=_keep_days("KEEP_LEDGER_DAYS", Part.LEDGER),
+    audit=_keep_days("KEEP_AUDIT_DAYS", Part.AUDIT),
+)
+# At night by UTC, before the others of the night.
+CELERY_BEAT_SCHEDULE["pruning"] = {"task": "ladder.tasks.prune_kept", "schedule": crontab(minute="23", hour="2")}
+# --- alerts ----------------------------------------------------------------------------------------------------------
+# Where alerts go: a rule names a channel, and only the environment knows its address, which may hold a secret.
+ALERT_CHANNELS = alert_channels(env)
+ALERT_WEBHOOK_SECRET = webhook_secret(env, channels=ALERT_CHANNELS.values())
+PUBLIC_URL = public_url(env)
+CELERY_BEAT_SCHEDULE |= {
+    "alerts": {"task": "ladder.tasks.look_for_alerts", "schedule": 15, "options": {"expires": 15}},
+    "deliveries": {"task": "ladder.tasks.send_alerts", "schedule": 5, "options": {"expires": 5}},
+    "alert_log": {"task": "ladder.tasks.thin_alerts", "schedule": crontab(minute="53", hour="3")},
+}
+
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+# `json` for what collects logs; the web server and the supervisor follow it too.
+LOG_FORMAT = env.choice("LOG_FORMAT", "LINE", ["LINE", "JSON"]).lower()
+# A line for each request, whatever the level of the others.
+ACCESS_LOG = env.boolean("ACCESS_LOG", default=False)
 _QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"chosen": {"()": "omniroute_admin.common.logs.formatter", "form": LOG_FORMAT}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "chosen"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "omniroute_admin.access": {"level": "INFO"},
         # A task that went well needs no three lines every few seconds.
         "celery.beat": {"level": _QUIET},
         "celery.worker.strategy": {"level": _QUIET},
         "celery.app.trace": {"level": _QUIET},
+        # At DEBUG it tells secrets of a sign-in under way.
+        "authlib": {"level": "WARNING"},
         # It remarks that the broker in files has no host name.
         "kombu.connection": {"level": "ERROR"},
     },
 }
+
+# --- what no table, no log, no traceback and no denial tells ----------------------------------------------------------
+CSRF_FAILURE_VIEW = "omniroute_admin.common.views.guard.csrf_failure"
+DEFAULT_EXCEPTION_REPORTER = "omniroute_admin.common.tracebacks.BlottingReporter"
+LOGGING["filters"] = {
+    "blot": {"()": "omniroute_admin.common.blotting.Blot"},
+    "undenied": {"()": "omniroute_admin.common.blotting.Undenied"},
+}
+for _handler in LOGGING["handlers"].values():
+    _handler["filters"] = ["blot"]
+for _name in ("django.request", "django.security.csrf"):
+    LOGGING["loggers"][_name] = {"filters": ["undenied"]}

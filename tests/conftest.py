@@ -41,13 +41,36 @@ ENVIRONMENT = {
 }
 # What the person's own shell says about an installation must not reach the tests.
 FOREIGN = [
+    *(name for name in os.environ if name.startswith("ALERT_")),
     "CELERY_BROKER_URL",
     "CSRF_TRUSTED_ORIGINS",
+    "DATABASE_PASSWORD_FILE",
     "HEARTBEAT_SECONDS",
     "HSTS_SECONDS",
+    "LOGIN_FAILURES",
+    "LOGIN_LOCK_MINUTES",
+    "OIDC_CLIENT_ID",
+    "OIDC_CLIENT_SECRET",
+    "OIDC_CLIENT_SECRET_FILE",
+    "OIDC_ISSUER",
+    "OIDC_NAME",
+    "OIDC_NEW_ACCOUNTS",
+    "OIDC_ROLES",
+    "OIDC_ROLES_CLAIM",
+    "OIDC_SCOPES",
+    "REQUIRE_TOTP",
+    "KEEP_AUDIT_DAYS",
+    "KEEP_HISTORY_DAYS",
+    "KEEP_LEDGER_DAYS",
+    "KEEP_READINGS_DAYS",
+    "PUBLIC_URL",
+    "SECRET_KEY_FILE",
     "SECURE_SSL",
+    "SESSION_IDLE_MINUTES",
     "STATIC_ROOT",
     "TIME_ZONE_DISPLAY",
+    "TOTP_KEY",
+    "TOTP_KEY_FILE",
     "TRUST_PROXY",
 ]
 
@@ -55,6 +78,8 @@ CLEAR_BEFORE_EACH_TEST = [
     "ladder.selectors.state.forget_snapshot",
     "omniroute_admin.common.selectors.keys.forget_keys",
     "omniroute_admin.common.services.key_use.forget_uses",
+    "omniroute_admin.common.services.key_rate.forget_calls",
+    "omniroute_admin.common.denials.forget_denials",
 ]
 """Functions called before every test: what a process remembers between requests must not reach the next test, whose
 database counts its revisions and ids from the same number."""

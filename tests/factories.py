@@ -9,6 +9,9 @@ from tests.factories_catalog import (
     TierOverrideFactory,
 )
 from tests.factories_ladder import (
+    AlertDeliveryFactory,
+    AlertFactory,
+    AlertRuleFactory,
     BreakerFactory,
     ConnectionFactory,
     CooldownFactory,
@@ -22,6 +25,9 @@ from tests.factories_ladder import (
 )
 
 __all__ = [
+    "AlertDeliveryFactory",
+    "AlertFactory",
+    "AlertRuleFactory",
     "BillingEntryFactory",
     "BreakerFactory",
     "ConnectionFactory",

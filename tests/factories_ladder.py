@@ -140,3 +140,44 @@ class SpendHoldFactory(factory.django.DjangoModelFactory):
     amount_usd = Decimal("0.10")
     created_at = NOW
     expires_at = NOW + timedelta(minutes=5)
+
+
+class AlertRuleFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.AlertRule
+
+    name = factory.Sequence(lambda number: f"rule {number}")
+    looks_for = "pool_empty"
+    subject = "auto/subscription"
+    channels = factory.LazyFunction(lambda: ["hook"])
+    created_at = NOW
+    updated_at = NOW
+
+
+class AlertFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Alert
+
+    rule = factory.SubFactory(AlertRuleFactory)
+    rule_name = factory.SelfAttribute("rule.name")
+    kind = "pool_empty"
+    subject = "auto/subscription"
+    key = factory.Sequence(lambda number: f"{number}:pool_empty:auto/subscription")
+    title = "auto/subscription is empty"
+    text = "No plan that stops hard is verified usable."
+    raised_at = NOW
+    revision = 1
+
+
+class AlertDeliveryFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.AlertDelivery
+
+    alert = factory.SubFactory(AlertFactory)
+    rule = factory.SelfAttribute("alert.rule")
+    rule_name = factory.SelfAttribute("alert.rule_name")
+    channel = "hook"
+    kind = "raised"
+    state = "queued"
+    at = NOW
+    next_attempt_at = NOW

@@ -18,6 +18,7 @@ from billing_catalog.services.imports import Change, Outcome, Report
 from billing_catalog.services.kinds import ALIASES, FILES, PRICES, By, Kind, text_of
 from billing_catalog.services.price_batch import Wanted, set_prices
 from omniroute_admin.common.history import Actor
+from omniroute_admin.common.selectors.horizons import audit_horizons
 from omniroute_admin.common.services.revision import deciding_write
 
 MOST_ROWS = 1_000
@@ -25,6 +26,7 @@ MOST_ROWS = 1_000
 
 _REWRITTEN = "An alias has rewritten rows for good: delete it by hand."
 _CHANGED = "It was changed since."
+_PRUNED = "The retention period has removed what stood before: it cannot be told any more."
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -79,7 +81,9 @@ def _write(steps: Iterable[_Step], by: By) -> None:
 
 
 def _plan(at: datetime) -> list[_Step]:
-    return [step for kind in FILES.values() for step in _Past(kind, at).steps()]
+    # Of an import that is older than the history of any kind, some of what it wrote may no longer be told.
+    is_pruned = any(at < one.before for one in audit_horizons().values())
+    return [step for kind in FILES.values() for step in _Past(kind, at).steps(is_pruned=is_pruned)]
 
 
 class _Past:
@@ -94,8 +98,10 @@ class _Past:
         self._rows = kind.model._default_manager.in_bulk(ids)
         self._before = {row.id: row for row in past.filter(id__in=ids, history_date__lt=at).order_by("history_id")}
 
-    def steps(self) -> list[_Step]:
+    def steps(self, *, is_pruned: bool) -> list[_Step]:
         """Return what takes each of them back."""
+        if is_pruned:
+            return [self._refused(version, _PRUNED) for version in self._versions]
         if self._kind is PRICES:
             # The end of the price before belongs to the price that came after it.
             return [self._price(version) for version in self._versions if version.history_type == "+"]

@@ -3,6 +3,6 @@
 Django looks for this name only; each module registers its own.
 """
 
-from ladder.admin import connections, ledger, quota, resting, settings, timeline
+from ladder.admin import alerts, connections, ledger, quota, resting, settings, timeline
 
-__all__ = ["connections", "ledger", "quota", "resting", "settings", "timeline"]
+__all__ = ["alerts", "connections", "ledger", "quota", "resting", "settings", "timeline"]

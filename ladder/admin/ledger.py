@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from ladder.models import SpendHold, UsageEvent
+from ladder.models import LedgerSum, SpendHold, UsageEvent
 from omniroute_admin.common.admin_base import OnlyRead
 
 
@@ -36,3 +36,24 @@ class SpendHoldAdmin(OnlyRead):
     list_filter = ["rung", "expires_at", "connection__provider"]
     list_select_related = ["connection", "settled_by"]
     search_fields = ["hold_id", "model", "connection__connection_id", "connection__provider"]
+
+
+@admin.register(LedgerSum)
+class LedgerSumAdmin(OnlyRead):
+    """What is left of old events: sums that stand in every total (M4, M5)."""
+
+    reads = "settings:read"
+    list_display = [
+        "booked_at",
+        "connection",
+        "model",
+        "rung",
+        "money_kind",
+        "booked_usd",
+        "estimated_usd",
+        "folded_events",
+        "folded_rows",
+    ]
+    list_filter = ["money_kind", "rung", "booked_at", "connection__provider"]
+    list_select_related = ["connection"]
+    search_fields = ["model", "connection__connection_id", "connection__provider"]

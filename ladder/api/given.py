@@ -25,16 +25,15 @@ _SETTINGS = ("exit_cutoff_percent", "reentry_min_remaining_percent", "max_readin
 _BUDGET_RUNGS: dict[BudgetRung, Rung] = {"cheap": Rung.CHEAP, "premium": Rung.PREMIUM}
 
 
-def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> list[Candidate]:
+def resolve_candidates(*, candidates: Sequence[Candidate], resolve: Resolve) -> Sequence[Candidate]:
     """Return the candidates with canonical providers; those that are so already are not copied."""
-    resolved: list[Candidate] = []
-    for one in candidates:
-        provider = resolve(one.provider)
-        if provider == one.provider:
-            resolved.append(one)
-        else:
-            resolved.append(Candidate(provider, one.model, one.connection_id, one.allowed_connection_ids, one.ref))
-    return resolved
+    names = {name: resolve(name) for name in {one.provider for one in candidates}}
+    if all(name == said for said, name in names.items()):
+        return candidates
+    return [
+        Candidate(names[one.provider], one.model, one.connection_id, one.allowed_connection_ids, one.ref)
+        for one in candidates
+    ]
 
 
 def settings_of(*, body: EvaluateBody, stored: LadderSettings) -> LadderSettings | None:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ladder.api.answers import Told, tell
+from ladder.api.answers import Fragments, Told, tell_by_entries
 from ladder.core.ids import PoolId
 from ladder.core.instants import NEVER
 from ladder.core.pool import build_pool
@@ -20,8 +20,11 @@ class _Ready(msgspec.Struct, frozen=True):
     until: datetime
 
 
-_Kept = tuple[Snapshot, dict[tuple[str, PoolOptions], _Ready]]
+_Asked = tuple[str, PoolOptions]
+_Kept = tuple[Snapshot, dict[_Asked, _Ready]]
 _kept: _Kept | None = None
+_fragments: dict[_Asked, Fragments] = {}
+"""What the entries of each pool went out as last: most of them are the same at the next revision."""
 
 
 def ready_pool(*, snapshot: Snapshot, pool_id: PoolId, options: PoolOptions, now: datetime) -> Told:
@@ -33,11 +36,13 @@ def ready_pool(*, snapshot: Snapshot, pool_id: PoolId, options: PoolOptions, now
     known = ready.get((pool_id.id, options))
     if known is None or not known.since <= now < known.until:
         pool = build_pool(snapshot=snapshot, pool_id=pool_id, candidates=None, options=options, now=now)
-        known = ready[pool_id.id, options] = _Ready(tell(pool), now, pool.valid_until or NEVER)
+        asked = pool_id.id, options
+        told, _fragments[asked] = tell_by_entries(pool, _fragments.get(asked, {}))
+        known = ready[asked] = _Ready(told, now, pool.valid_until or NEVER)
     return known.told
 
 
-def _of(snapshot: Snapshot) -> dict[tuple[str, PoolOptions], _Ready]:
+def _of(snapshot: Snapshot) -> dict[_Asked, _Ready]:
     global _kept  # noqa: PLW0603 - one set of answers per process, of one snapshot
     kept = _kept
     if kept is None or kept[0] is not snapshot:

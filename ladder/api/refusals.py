@@ -9,6 +9,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from ladder.api.counts import count_items
 from ladder.api.documents import words
 from ladder.api.items import EventsDecoder
 from ladder.api.telemetry import TelemetryDocument
@@ -103,6 +104,7 @@ class RateLimitsView(APIView):
         """Record refusals and let the connections rest; what is answered as accepted is committed."""
         items = _read(request, _RATE_LIMITS)
         answer = record_rate_limits(items=items, actor=caller(request).actor, now=clock.now())
+        count_items(kind="rate_limits", answer=answer)
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 
@@ -116,6 +118,7 @@ class BreakersView(APIView):
         """Record breakers that opened or closed; what is answered as accepted is committed."""
         items = _read(request, _BREAKERS)
         answer = record_breakers(items=items, actor=caller(request).actor, now=clock.now())
+        count_items(kind="breakers", answer=answer)
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 

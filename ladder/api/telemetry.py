@@ -10,6 +10,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from ladder.api.counts import count_items
 from ladder.api.documents import InstantOrNumberField, words
 from ladder.core.values import Combine, ReadingStatus
 from ladder.services.reading_items import Instant, ReadingItem, UnreadableItem
@@ -110,6 +111,7 @@ class ReadingsView(APIView):
         check_parameters(request.query_params)
         items, complete_for = decode_readings(read_body(request._request))
         answer = record_readings(items=items, complete_for=complete_for, actor=caller(request).actor, now=clock.now())
+        count_items(kind="readings", answer=answer)
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 

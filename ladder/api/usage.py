@@ -7,6 +7,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from ladder.api.counts import count_items
 from ladder.api.documents import usd
 from ladder.api.items import EventsDecoder
 from ladder.api.telemetry import TelemetryDocument
@@ -27,7 +28,9 @@ class UsageEventDocument(s.Serializer):
     connection_id = s.CharField()
     provider = s.CharField(required=False, allow_null=True, help_text="Needed for noauth.")
     model = s.CharField(max_length=LONGEST_ID)
-    occurred_at = s.DateTimeField()
+    occurred_at = s.DateTimeField(
+        help_text="Events older than the ledger keeps one by one are rejected as too_old, which names the instant."
+    )
     input_tokens = s.IntegerField(required=False, allow_null=True, min_value=0, help_text="The cached ones included.")
     output_tokens = s.IntegerField(required=False, allow_null=True, min_value=0)
     cached_input_tokens = s.IntegerField(required=False, allow_null=True, min_value=0)
@@ -58,11 +61,17 @@ class UsageView(APIView):
 
     @extend_schema(operation_id="telemetry_usage", request=UsageDocument, responses={200: TelemetryDocument})
     def post(self, request: Request) -> HttpResponse:
-        """Book usage; what is answered as accepted is committed."""
+        """Book usage; what is answered as accepted is committed.
+
+        An item is rejected as `too_old` where it happened before the instant from which on events are kept one by one
+        (`KEEP_LEDGER_DAYS`): whether it was booked then can no longer be told, so it is never booked twice. Its
+        `detail` names the instant; do not send it again.
+        """
         check_parameters(request.query_params)
         items = [
             UnreadableItem(item) if isinstance(item, str) else item
             for item in _EVENTS.decode(read_body(request._request))
         ]
         answer = record_usage(items=items, actor=caller(request).actor, now=clock.now())
+        count_items(kind="usage", answer=answer)
         return HttpResponse(msgspec.json.encode(answer), content_type="application/json")

@@ -1,6 +1,7 @@
 """The connections with what the catalogue says of them, indexed to be found by id."""
 
 from collections.abc import Iterable
+from copy import copy
 
 from billing_catalog.core.billing import CatalogIndex, classify
 from ladder.core.judge import Account
@@ -23,6 +24,9 @@ class Accounts:
 
     def _index(self) -> None:
         self._by_id = {key[1]: account for key, account in self._by_key.items() if key[1] != NOAUTH}
+        self._keys_of: dict[str, list[Key]] = {}
+        for key in self._by_key:
+            self._keys_of.setdefault(key[0], []).append(key)
         self.globs = _globs_by_provider(self._by_key.values())
 
     @property
@@ -40,13 +44,13 @@ class Accounts:
         return account if account.connection.provider == provider else Code.PROVIDER_MISMATCH
 
     def with_changed(self, changed: Iterable[Connection]) -> "Accounts":
-        """Return them with these in the place of those of the same provider and id."""
+        """Return them with these in the place of those of the same provider and id, all of which are known."""
         anew = {_key(one): account_of(one, self._catalog) for one in changed}
-        other = Accounts(connections=(), catalog=self._catalog)
+        other = copy(self)
         other._by_key = self._by_key | anew
         other._by_id = self._by_id | {key[1]: account for key, account in anew.items() if key[1] != NOAUTH}
         providers = {provider for provider, _ in anew}
-        again = _globs_by_provider(one for key, one in other._by_key.items() if key[0] in providers)
+        again = _globs_by_provider(other._by_key[key] for provider in providers for key in self._keys_of[provider])
         kept = {provider: globs for provider, globs in self.globs.items() if provider not in providers}
         other.globs = kept | again
         return other

@@ -53,6 +53,10 @@ class Spend(msgspec.Struct, frozen=True):
             return Accounting.NONE
         return Accounting.PARTIAL if self.estimated else Accounting.COMPLETE
 
+    def plus(self, other: "Spend") -> "Spend":
+        """Return both together."""
+        return Spend(self.usd + other.usd, self.rows + other.rows, self.estimated + other.estimated)
+
 
 class Stood(msgspec.Struct, frozen=True):
     """Where an event's pair stood when it happened (M6)."""

@@ -8,7 +8,8 @@ import msgspec
 
 from billing_catalog.core.values import CatalogRow, Thresholds, TierRule
 from ladder.core.ids import POOL_IDS, PoolId
-from ladder.core.occupancy import Occupancy, Place
+from ladder.core.occupancy import Occupancy
+from ladder.core.places import Place
 from ladder.core.pool import build_pool
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import Connection, Facts, LadderSettings, PoolOptions

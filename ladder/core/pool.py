@@ -11,7 +11,7 @@ from ladder.core.judge import Reason
 from ladder.core.left_out import LeftOut, count_codes, cut_until, find_left_out, judge
 from ladder.core.reasons import PRECEDENCE, Code, EmptyCode, Family
 from ladder.core.snapshot import Snapshot
-from ladder.core.sweep import RUNGS, Sweep, sweep
+from ladder.core.sweep import RUNGS, Sweep, sweep, sweep_stored
 from ladder.core.values import (
     Candidate,
     Connection,
@@ -40,15 +40,24 @@ class _Asked(msgspec.Struct, frozen=True):
     options: PoolOptions
     now: datetime
     candidates: Sequence[Candidate]
+    is_stored: bool = False
     without_models: tuple[Connection, ...] = ()
     reordered_at: datetime = NEVER
 
-    def swept(self, candidates: Sequence[Candidate] | None = None) -> Sweep:
-        """Return one pass over the candidates, or over these instead."""
+    def swept(self) -> Sweep:
+        """Return one pass over the candidates."""
+        if not self.is_stored:
+            return self.swept_over(self.candidates)
+        return sweep_stored(
+            snapshot=self.snapshot, pool_id=self.pool_id, mixed_rungs=self.options.mixed_rungs, now=self.now
+        )
+
+    def swept_over(self, candidates: Sequence[Candidate]) -> Sweep:
+        """Return one pass over other candidates."""
         return sweep(
             snapshot=self.snapshot,
             pool_id=self.pool_id,
-            candidates=self.candidates if candidates is None else candidates,
+            candidates=candidates,
             mixed_rungs=self.options.mixed_rungs,
             now=self.now,
         )
@@ -109,7 +118,7 @@ def _ask(
     if candidates is not None:
         return _Asked(snapshot, pool_id, options, now, candidates)
     stored = snapshot.inventory(now=now)
-    return _Asked(snapshot, pool_id, options, now, stored.candidates, stored.without_models, stored.change_at)
+    return _Asked(snapshot, pool_id, options, now, stored.candidates, True, stored.without_models, stored.change_at)
 
 
 def _shown(swept: Sweep, limit: Rung | None) -> list[Entry]:
@@ -143,7 +152,7 @@ def _until(asked: _Asked, until: datetime, entries: list[Entry], limit: Rung | N
         if by_model.keys() != set(models):
             return instant
         later = [by_model[model] for model in models]
-        if (_shown(asked.swept(later), limit), _left_out_now(asked, later, limit)) != present:
+        if (_shown(asked.swept_over(later), limit), _left_out_now(asked, later, limit)) != present:
             return instant
     return until
 

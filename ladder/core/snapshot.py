@@ -5,7 +5,7 @@ cooldowns and exclusions tell them apart. Judgements are kept with the instant a
 made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,11 +19,12 @@ from billing_catalog.core.tiers import classify_tier, current_price, index_tiers
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.accounts import Accounts
 from ladder.core.instants import NEVER, settle
+from ladder.core.inventory import Inventory, build_inventory
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.money import Span, closed_spans
 from ladder.core.reasons import Code
 from ladder.core.scope import Scope
-from ladder.core.values import PAID_RUNGS, Candidate, Connection, Facts, Grouping, Rung
+from ladder.core.values import PAID_RUNGS, Connection, Facts, Grouping, Rung
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -41,15 +42,6 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     scope: Scope
     tier_until: datetime
     ability_until: datetime
-    change_at: datetime
-
-
-class Inventory(msgspec.Struct, frozen=True):
-    """The stored candidates in their order, and the connections whose provider has no model (SPEC 4)."""
-
-    candidates: tuple[Candidate, ...]
-    without_models: tuple[Connection, ...]
-    models: Mapping[str, tuple[str, ...]]
     change_at: datetime
 
 
@@ -94,6 +86,7 @@ class Snapshot:
         other._accounts = self._accounts.with_changed(anew)
         other._placed = {kind: dict(providers) for kind, providers in self._placed.items()}
         other._scopes = dict(self._scopes)
+        other._kept = {kind: dict(providers) for kind, providers in self._kept.items()}
         for provider in {one.provider for one in anew}:
             globs = (accounts.globs.get(provider) for accounts in (self._accounts, other._accounts))
             names = [one.connection_id for one in anew if one.provider == provider]
@@ -102,8 +95,8 @@ class Snapshot:
 
     def _renew(self, provider: str, names: Iterable[str], *, is_told_apart_alike: bool) -> None:
         """Let go of what was judged of these connections of a provider, in copies of its scopes."""
-        for providers in self._placed.values():
-            providers.pop(provider, None)
+        for remembered in (*self._placed.values(), *self._kept.values()):
+            remembered.pop(provider, None)
         scopes = self._scopes.pop(provider, {})
         if is_told_apart_alike:
             self._scopes[provider] = {key: scope.without(names) for key, scope in scopes.items()}
@@ -113,6 +106,7 @@ class Snapshot:
         self._placed: dict[tuple[Grouping, str | None], dict[str, dict[str, Placed]]] = {}
         self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
         self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
+        self._kept: dict[Hashable, dict[str, Any]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
@@ -124,6 +118,13 @@ class Snapshot:
         if now < self._latest[0]:
             self._forget()
         self._latest[0] = now
+
+    def kept_of(self, kind: Hashable) -> dict[str, Any]:
+        """Return the memory, by provider, of one kind of thing that its connections and stored models come to.
+
+        What is kept of a provider is let go when the state of one of its connections changes.
+        """
+        return self._kept.setdefault(kind, {})
 
     def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[str, dict[str, Placed]]:
         """Return the memory of where each model of each provider is judged, for one kind of pool."""
@@ -251,7 +252,8 @@ class Snapshot:
                 instants=price_boundaries(prices=self.facts.prices, after=now),
                 now=now,
             )
-            self._inventory = self._stored_inventory(rows, change_at)
+            self._inventory = build_inventory(models=rows, connections=self.facts.connections, change_at=change_at)
+            self._kept = {}
         return self._inventory
 
     def later_models(self, *, after: datetime, before: datetime) -> Iterator[tuple[datetime, list[tuple[str, str]]]]:
@@ -262,27 +264,13 @@ class Snapshot:
 
     def models_of(self, *, provider: str, now: datetime) -> tuple[str, ...]:
         """Return the models of a provider that have a current price, in the order of the inventory."""
-        return self.inventory(now=now).models.get(provider, ())
+        return tuple(one.model for one in self.inventory(now=now).by_provider.get(provider, ()))
 
     def _current_models(self, at: datetime) -> list[tuple[str, str]]:
         current = (current_price(prices=rows, at=at) for rows in self._prices.values())
         rows = [row for row in current if row is not None]
         rows.sort(key=lambda row: (row.rank is None, row.rank or 0, row.provider, row.model))
         return [(row.provider, row.model) for row in rows]
-
-    def _stored_inventory(self, models: list[tuple[str, str]], change_at: datetime) -> Inventory:
-        stored = [one for one in self.facts.connections if not one.is_implied]
-        stored.sort(key=lambda one: (one.provider, one.connection_id))
-        ids: dict[str, list[str]] = {}
-        for one in stored:
-            ids.setdefault(one.provider, []).append(one.connection_id)
-        candidates = tuple(Candidate(provider, model, None, tuple(ids.get(provider, ()))) for provider, model in models)
-        by_provider: dict[str, list[str]] = {}
-        for provider, model in models:
-            by_provider.setdefault(provider, []).append(model)
-        without = tuple(one for one in stored if one.provider not in by_provider)
-        named = {provider: tuple(names) for provider, names in by_provider.items()}
-        return Inventory(candidates, without, named, change_at)
 
 
 def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from ladder.core.accounts import account_of
 from ladder.core.instants import NEVER
 from ladder.core.judge import Account, Circumstances, rung_of
 from ladder.core.money import Span, closed_spans
-from ladder.core.occupancy import badness, settle_standing
+from ladder.core.places import badness, settle_standing
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
 from ladder.core.timeline_causes import Standing

@@ -3,7 +3,7 @@
 This loop is what a pool costs, so it reads what is remembered, and makes nothing that the answer does not hold.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import cast
 
@@ -35,7 +35,7 @@ def sweep(
     grouping, capability = pool_id.grouping, pool_id.capability
     known, nowhere = snapshot.placed_models(grouping=grouping, capability=capability).get, cast("Models", {})
     buckets: tuple[list[Entry], ...] = tuple([] for _ in RUNGS)
-    left: list[Listed | Shape] = []
+    left: list[dict[Code, int]] = []
     until, is_split = NEVER, mixed_rungs is MixedRungs.SPLIT
     for one in candidates:
         provider, model, several = one.provider, one.model, one.allowed_connection_ids
@@ -58,8 +58,31 @@ def sweep(
             told = None if several is None else survivors
             buckets[rung].append(Entry(provider, model, word, rung, one.connection_id, told, one.ref, may_bill))  # type: ignore[arg-type]
         if listed.counts:
-            left.append(listed)
+            left.append(listed.counts)
     return Sweep(buckets, _counts(left), until)
+
+
+def sweep_stored(*, snapshot: Snapshot, pool_id: PoolId, mixed_rungs: MixedRungs, now: datetime) -> Sweep:
+    """Return what `sweep` does over the stored inventory; what a provider's models came to is kept while it stands."""
+    inventory, kind = snapshot.inventory(now=now), ("sweep", pool_id.grouping, pool_id.capability, mixed_rungs)
+    known, parts = snapshot.kept_of(kind), []
+    for provider, candidates in inventory.by_provider.items():
+        part = known.get(provider)
+        if part is None or part.until <= now:
+            part = known[provider] = sweep(
+                snapshot=snapshot, pool_id=pool_id, candidates=candidates, mixed_rungs=mixed_rungs, now=now
+            )
+        parts.append(part)
+    return _joined(parts, inventory.places)
+
+
+def _joined(parts: list[Sweep], places: Mapping[tuple[str, str], int] | None) -> Sweep:
+    """Return several passes as one, their entries in the order of `places`."""
+    buckets: tuple[list[Entry], ...] = tuple([one for part in parts for one in part.buckets[rung]] for rung in RUNGS)
+    if places is not None:
+        for bucket in buckets:
+            bucket.sort(key=lambda one: places[one.provider, one.model])
+    return Sweep(buckets, _counts(part.counts for part in parts), min((part.until for part in parts), default=NEVER))
 
 
 def _read(snapshot: Snapshot, placed: Placed, ids: tuple[str, ...], now: datetime) -> Listed | Shape:
@@ -70,9 +93,9 @@ def _read(snapshot: Snapshot, placed: Placed, ids: tuple[str, ...], now: datetim
     return placed.scope.listed(ids, marks)  # type: ignore[arg-type]
 
 
-def _counts(left: Iterable[Listed | Shape]) -> dict[Code, int]:
+def _counts(left: Iterable[dict[Code, int]]) -> dict[Code, int]:
     counts: dict[Code, int] = {}
-    for listed in left:
-        for code, count in listed.counts.items():
+    for some in left:
+        for code, count in some.items():
             counts[code] = counts.get(code, 0) + count
     return counts

@@ -23,6 +23,7 @@ class PastReading(msgspec.Struct, frozen=True):
     remaining_percent: Decimal | None
     unlimited: bool
     status: ReadingStatus
+    reset_at: datetime | None = None
 
     @property
     def level(self) -> Decimal | None:
@@ -38,17 +39,62 @@ def superfluous_readings(*, newest_first: Iterable[PastReading]) -> list[int]:
     Kept are those lower, or higher, than all newer ones: whatever band is set, the newest reading outside it is one of
     them (Q5). Kept is too, for the charts, the newest of every hour.
     """
-    lowest: Decimal | None = None
-    highest: Decimal | None = None
+    reach = _Reach()
     hour: datetime | None = None
     gone: list[int] = []
     for one in newest_first:
-        level, its_hour = one.level, one.observed_at.replace(minute=0, second=0, microsecond=0)
-        is_lower = level is not None and (lowest is None or level < lowest)
-        is_higher = level is not None and (highest is None or level > highest)
-        if not is_lower and not is_higher and its_hour == hour:
+        its_hour = one.observed_at.replace(minute=0, second=0, microsecond=0)
+        if not any(reach.widen(one.level)) and its_hour == hour:
             gone.append(one.id)
-        lowest = level if is_lower else lowest
-        highest = level if is_higher else highest
         hour = its_hour
     return gone
+
+
+NEWEST_KEPT = 6
+"""So many of the newest readings of a window tell its usual gap."""
+
+
+def forgettable_readings(*, newest_first: Iterable[PastReading], before: datetime) -> list[int]:
+    """Return the ids of the readings of one window that can go for good, given all older than its present life.
+
+    Kept are those that any verdict may need, as above (Q5), and what a page tells of the past: the newest ones; of each
+    that is higher than all newer ones the next one after it, since which the window is used up; and the newest that
+    speaks of a reset before any later instant, from which a life is reckoned that no name tells. `before` is the age
+    from which on they are old: a reset before it is one before any instant to come.
+    """
+    reach = _Reach()
+    gone: dict[int, None] = {}
+    after: int | None = None
+    for place, one in enumerate(newest_first):
+        is_lower, is_higher = reach.widen(one.level)
+        if is_higher and after is not None:
+            gone.pop(after, None)
+        is_needed = is_lower or is_higher or place < NEWEST_KEPT
+        if not reach.tells_reset(one.reset_at, before) and not is_needed:
+            gone[one.id] = None
+        after = one.id
+    return list(gone)
+
+
+class _Reach:
+    """How low and how high the readings went so far, newest first, and of which resets they spoke."""
+
+    def __init__(self) -> None:
+        self._lowest: Decimal | None = None
+        self._highest: Decimal | None = None
+        self._reset: datetime | None = None
+
+    def widen(self, level: Decimal | None) -> tuple[bool, bool]:
+        """Take a level in and tell whether it is lower, and whether it is higher, than all before."""
+        is_lower = level is not None and (self._lowest is None or level < self._lowest)
+        is_higher = level is not None and (self._highest is None or level > self._highest)
+        self._lowest = level if is_lower else self._lowest
+        self._highest = level if is_higher else self._highest
+        return is_lower, is_higher
+
+    def tells_reset(self, reset_at: datetime | None, before: datetime) -> bool:
+        """Tell whether a reset is the one that a newest reading before some later instant speaks of."""
+        if reset_at is None or (self._reset is not None and (self._reset <= before or reset_at >= self._reset)):
+            return False
+        self._reset = reset_at
+        return True

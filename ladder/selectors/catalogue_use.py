@@ -7,12 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
-from django.db.models import Max, OuterRef, Q, Subquery, Sum
+from django.db.models import Max, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce, Greatest
 
 from billing_catalog.core.billing import CatalogIndex, classify, index_catalog
 from billing_catalog.core.values import Billing, Matched
 from billing_catalog.mapping import read_catalog_rows
-from ladder.models import Connection, UsageEvent
+from ladder.core.ledger import OLDEST
+from ladder.models import Connection, LedgerSum, UsageEvent
 from ladder.selectors.connections import stored_connections
 from omniroute_admin.common.core.names import NOAUTH
 
@@ -117,26 +119,31 @@ def _entry(catalog: CatalogIndex, provider: str, auth_type: str | None) -> Pair 
 
 def _spent(*, now: datetime) -> dict[Pair, dict[str, Decimal]]:
     """Return the real money of the last 30 days by provider, auth type and rung; a plan's list price is none (M5)."""
-    rows = (
-        UsageEvent.objects.filter(Q(money_kind="budget") | Q(money_kind="overage"), booked_at__gte=now - STAKE)
+    events, sums = (
+        model._default_manager.filter(money_kind__in=["budget", "overage"], booked_at__gte=now - STAKE)
         .exclude(connection__connection_id=NOAUTH)
         .order_by()
         .values_list("connection__provider", "connection__auth_type", "rung")
         .annotate(total=Sum("booked_usd"))
+        for model in (UsageEvent, LedgerSum)
     )
     found: dict[Pair, dict[str, Decimal]] = {}
-    for provider, auth_type, rung, total in rows:
-        found.setdefault((provider, auth_type), {})[rung] = total
+    for provider, auth_type, rung, total in events.union(sums, all=True):
+        of_pair = found.setdefault((provider, auth_type), {})
+        of_pair[rung] = of_pair.get(rung, Decimal(0)) + total
     return found
 
 
 def _last_used(*, providers: Iterable[str]) -> dict[Pair, datetime]:
-    last = UsageEvent.objects.filter(connection=OuterRef("pk")).order_by("-booked_at").values("booked_at")[:1]
+    event = UsageEvent.objects.filter(connection=OuterRef("pk")).order_by("-booked_at").values("booked_at")[:1]
+    folded = LedgerSum.objects.filter(connection=OuterRef("pk")).order_by("-last_at").values("last_at")[:1]
+    # Of nothing the two databases have each its own idea which is the greatest.
+    last = Greatest(Coalesce(Subquery(event), OLDEST), Coalesce(Subquery(folded), OLDEST))
     rows = (
         Connection.objects.filter(provider__in=list(providers))
         .exclude(connection_id=NOAUTH)
-        .annotate(last=Subquery(last))
-        .filter(last__isnull=False)
+        .annotate(last=last)
+        .filter(last__gt=OLDEST)
         .order_by()
         .values_list("provider", "auth_type")
         .annotate(newest=Max("last"))

@@ -9,7 +9,7 @@ from billing_catalog.core.values import Matched, Verdict
 from billing_catalog.models import BillingEntry
 from ladder.core.explain import PoolPlace, judge_connection, pool_places
 from ladder.core.judge import Account
-from ladder.core.occupancy import WindowView, window_view
+from ladder.core.places import WindowView, window_view
 from ladder.core.snapshot import Snapshot
 from ladder.models import Connection, Cooldown
 

@@ -1,16 +1,17 @@
 """Spend and holds, always derived from the rows of the ledger (M2, M4)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from ladder.core.ledger import Spend
-from ladder.core.money import BudgetWindow
+from ladder.core.money import BudgetWindow, Span
 from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
-from ladder.models import RungBudget, SpendHold, UsageEvent
+from ladder.models import LedgerSum, RungBudget, SpendHold, UsageEvent
 from ladder.selectors.settings import BudgetSettings
 
 MOST_WINDOWS = 40
@@ -45,18 +46,9 @@ def budgets_of(
 
 
 def _read_spends(windows: Mapping[Rung, BudgetWindow]) -> dict[Rung, Spend]:
-    """Sum as `read_spend` does what drew on each rung's budget in its window; one query, each part from the index."""
-    parts = [
-        _drawn(rung=rung, start=window.counted_from, end=window.end)
-        .values("rung")
-        .annotate(**_SPENT)
-        .values_list("rung", *_SPENT)
-        for rung, window in windows.items()
-    ]
-    return dict.fromkeys(windows, Spend(Decimal(0), 0, 0)) | {
-        rung_named(word): Spend(usd or Decimal(0), rows, estimated or 0)
-        for word, usd, rows, estimated in (parts[0].union(*parts[1:], all=True) if parts else ())
-    }
+    """Sum what drew on each rung's budget in its window; one query, each part from the index."""
+    spans = {rung: (window.counted_from, window.end) for rung, window in windows.items()}
+    return dict.fromkeys(windows, Spend()) | _summed(spans)
 
 
 def read_budget_windows(*, row: RungBudget, start: datetime, now: datetime) -> tuple[Budget, ...]:
@@ -89,17 +81,29 @@ def _as_set(row: RungBudget, wanted: BudgetSettings) -> RungBudget:
 
 def read_spend(*, rung: Rung, start: datetime, end: datetime) -> Spend:
     """Sum what drew on a rung's budget in [start, end), by when it happened (M4); one query that an index answers."""
-    found = _drawn(rung=rung, start=start, end=end).aggregate(**_SPENT)
-    return Spend(found["usd"] or Decimal(0), found["rows"], found["estimated"] or 0)
+    return _summed({rung: (start, end)}).get(rung, Spend())
 
 
 _SPENT = {"usd": Sum("booked_usd"), "rows": Count("*"), "estimated": Sum("estimated_change")}
+_FOLDED = {"usd": Sum("booked_usd"), "rows": Sum("folded_rows"), "estimated": Sum("folded_estimates")}
+"""The same of old rows that are kept as sums."""
 
 
-def _drawn(*, rung: Rung, start: datetime, end: datetime) -> QuerySet[UsageEvent, UsageEvent]:
-    return UsageEvent.objects.filter(
-        money_kind=MoneyKind.BUDGET.value, rung=rung.word, booked_at__gte=start, booked_at__lt=end
-    ).order_by()
+def _summed(spans: Mapping[Rung, Span]) -> dict[Rung, Spend]:
+    parts = [part for rung, span in spans.items() for part in _drawn(rung, *span)]
+    found: dict[Rung, Spend] = {}
+    for word, usd, rows, estimated in parts[0].union(*parts[1:], all=True) if parts else ():
+        rung = rung_named(word)
+        found[rung] = found.get(rung, Spend()).plus(Spend(usd or Decimal(0), int(rows), int(estimated or 0)))
+    return found
+
+
+def _drawn(rung: Rung, start: datetime, end: datetime) -> Iterator[QuerySet[Any, Any]]:
+    """Yield the query of the rows that drew on a budget in [start, end), and that of the sums of old ones."""
+    drawn = Q(money_kind=MoneyKind.BUDGET.value, rung=rung.word, booked_at__gte=start, booked_at__lt=end)
+    for model, sums in ((UsageEvent, _SPENT), (LedgerSum, _FOLDED)):
+        rows = model._default_manager.filter(drawn).order_by()
+        yield rows.values("rung").annotate(**sums).values_list("rung", *sums)
 
 
 def read_active_holds(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, tuple[Hold, ...]]:

@@ -5,17 +5,19 @@ from datetime import datetime
 from decimal import Decimal
 
 import msgspec
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Sum
 
 from ladder.core.ledger import Claim, Cost, correction_depths, counting_claim
 from ladder.core.values import MoneyKind
-from ladder.models import SpendHold, UsageEvent
+from ladder.models import LedgerSum, SpendHold, UsageEvent
+from omniroute_admin.common.core.periods import Part
+from omniroute_admin.common.selectors.horizons import horizon_of
 
 _BATCH = 2000
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """How many rows were looked at, and what is wrong, each in a sentence."""
+    """How many rows were looked at, those that are kept as sums among them, and what is wrong, each in a sentence."""
 
     rows: int
     faults: tuple[str, ...]
@@ -31,15 +33,15 @@ class LedgerSpan(msgspec.Struct, frozen=True):
 
 def check_ledger(*, span: LedgerSpan | None = None) -> Checked:
     """Look at every row, or at those of one span, and name what contradicts the rules of the ledger (M4, M5, M6)."""
-    rows = UsageEvent.objects.all() if span is None else _rows_of(span)
-    faults = [*_lone_faults(rows), *_chain_faults(rows), *_hold_faults(rows)]
-    return Checked(rows.count(), tuple(faults))
+    inside = Q() if span is None else _is_in(span)
+    rows, sums = UsageEvent.objects.filter(inside), LedgerSum.objects.filter(inside)
+    faults = [*_lone_faults(rows), *_chain_faults(rows), *_hold_faults(rows), *_sum_faults(sums)]
+    folded = sums.aggregate(rows=Sum("folded_rows"))["rows"]
+    return Checked(rows.count() + int(folded or 0), tuple(faults))
 
 
-def _rows_of(span: LedgerSpan) -> QuerySet[UsageEvent]:
-    return UsageEvent.objects.filter(
-        money_kind=MoneyKind.BUDGET.value, rung=span.rung, booked_at__gte=span.start, booked_at__lt=span.end
-    )
+def _is_in(span: LedgerSpan) -> Q:
+    return Q(money_kind=MoneyKind.BUDGET.value, rung=span.rung, booked_at__gte=span.start, booked_at__lt=span.end)
 
 
 def _lone_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
@@ -71,6 +73,15 @@ def _chain_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:
             yield f"{original.event_id}: its rows add up to {added}, and {counting.usd} counts"
         if sum(row.estimated_change for row in rows) != int(counting.is_estimated):
             yield f"{original.event_id}: its rows miscount what is estimated"
+
+
+def _sum_faults(among: QuerySet[LedgerSum]) -> Iterator[str]:
+    """Yield sums that stand where nothing was taken out of the ledger; the database keeps their numbers in order."""
+    horizon = horizon_of(Part.LEDGER)
+    is_behind = Q(pk__in=[]) if horizon is None else Q(last_at__lt=horizon)
+    odd = among.exclude(is_behind & Q(booked_at__lte=F("last_at")))
+    for one in odd.order_by("pk").iterator(chunk_size=_BATCH):
+        yield f"sum {one.pk} of {one.booked_at.isoformat()}: it cannot be of rows that were taken out of the ledger"
 
 
 def _hold_faults(among: QuerySet[UsageEvent]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ladder.core.money import Span
 from ladder.core.spend import SpendTotals, total_of
 from ladder.core.values import PAID_RUNGS, MoneyKind, Rung
 from ladder.mapping import rung_named
-from ladder.models import Connection, SpendHold, UsageEvent
+from ladder.models import Connection, LedgerSum, SpendHold, UsageEvent
 from omniroute_admin.common.fields import MicroUsdField
 
 Groups = dict[tuple[Any, ...], SpendTotals]
@@ -159,10 +159,23 @@ def happened_in(*, start: datetime, end: datetime, spans: Spans | None = None) -
 
 
 def read_groups(*, happened: Q, columns: Sequence[str], extra: Mapping[str, Any] | None = None) -> Groups:
-    """Sum the rows of the ledger that a condition names, by columns (with `extra` annotated ones); one query."""
-    # Every kind of money is named too, for the index.
-    rows = UsageEvent.objects.filter(happened, money_kind__in=list(MoneyKind)).annotate(**(extra or {}))
-    return {names: _totals(sums) for names, sums in _grouped(rows, columns, _SUMS)}
+    """Sum the rows of the ledger that a condition names, by columns (with `extra` annotated ones); one query.
+
+    Old rows that are kept as sums stand in them as before.
+    """
+    # Every kind of money is named too, for the index. A part needs something to be grouped by.
+    named = happened & Q(money_kind__in=list(MoneyKind))
+    grouped = columns or ["rung"]
+    parts = [
+        rows.annotate(**(extra or {})).order_by().values(*grouped).annotate(**sums).values_list(*grouped, *sums)
+        for rows, sums in ((UsageEvent.objects.filter(named), _SUMS), (LedgerSum.objects.filter(named), _FOLDED))
+    ]
+    groups: Groups = {} if columns else {(): SpendTotals()}
+    for row in parts[0].union(parts[1], all=True):
+        names = tuple(row[: len(columns)])
+        totals = _totals(dict(zip(_SUMS, row[len(grouped) :], strict=True)))
+        groups[names] = groups[names] + totals if names in groups else totals
+    return groups
 
 
 def read_held(*, among: SpendFilter, columns: Sequence[str], now: datetime) -> dict[tuple[Any, ...], Decimal]:
@@ -197,6 +210,13 @@ _SUMS = {
     "event_count": Count("pk", filter=Q(original__isnull=True)),
     "estimated_count": Sum("estimated_change"),
 }
+_FOLDED = {
+    **{name: one for name, one in _SUMS.items() if name.endswith("_sum")},
+    "estimated_sum": Sum("estimated_usd", filter=Q(money_kind=MoneyKind.BUDGET.value)),
+    "event_count": Sum("folded_events"),
+    "estimated_count": Sum("folded_estimates"),
+}
+"""The same of old rows that are kept as sums."""
 
 
 def _totals(sums: Mapping[str, Any]) -> SpendTotals:
@@ -206,8 +226,8 @@ def _totals(sums: Mapping[str, Any]) -> SpendTotals:
         estimated_usd=estimated,
         overage_usd=sums["overage_sum"] or _NOTHING,
         plan_value_usd=sums["plan_sum"] or _NOTHING,
-        events=sums["event_count"],
-        estimated_events=sums["estimated_count"] or 0,
+        events=int(sums["event_count"]),
+        estimated_events=int(sums["estimated_count"] or 0),
     )
 
 

@@ -1,17 +1,17 @@
 """Reading how the spend of the paid rungs grew (SPEC 5, Spend; M2, M4)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from ladder.core.money import Span
 from ladder.core.spend_curve import Spent, reached_at
 from ladder.core.values import MoneyKind, Rung
 from ladder.mapping import rung_named
-from ladder.models import UsageEvent
+from ladder.models import LedgerSum, UsageEvent
 from ladder.selectors.slots import HOUR, MINUTE, slot_of, slot_start
 from ladder.selectors.spend import Spans, happened_in
 
@@ -26,13 +26,23 @@ def read_booked(*, spans: Spans) -> dict[Rung, list[Spent]]:
     stands at its first instant, but none before its stretch.
     """
     size = _size(spans)
-    rows = _rows(spans).annotate(slot=slot_of("booked_at", size=size)).values("rung", "slot")
+    pieces: dict[tuple[str, str], Decimal] = {}
+    for slot, word, usd in _each(spans, _by_slot(size)):
+        pieces[slot, word] = pieces.get((slot, word), Decimal(0)) + usd
     booked: dict[Rung, list[Spent]] = {}
-    for word, slot, usd in rows.annotate(usd=Sum("booked_usd")).order_by("slot").values_list("rung", "slot", "usd"):
+    for slot, word in sorted(pieces):
         rung = rung_named(word)
         at = max(slot_start(slot), spans[rung][0])
-        booked.setdefault(rung, []).append(Spent(at, usd))
+        booked.setdefault(rung, []).append(Spent(at, pieces[slot, word]))
     return booked
+
+
+def _by_slot(size: int) -> Callable[[QuerySet[Any, Any]], QuerySet[Any, Any]]:
+    def cut(rows: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+        named = rows.annotate(slot=slot_of("booked_at", size=size)).values("slot", "rung")
+        return named.annotate(usd=Sum("booked_usd")).values_list("slot", "rung", "usd")
+
+    return cut
 
 
 def _size(spans: Spans) -> int:
@@ -41,12 +51,13 @@ def _size(spans: Spans) -> int:
     return MINUTE if is_short or is_odd else HOUR
 
 
-def _rows(spans: Spans) -> QuerySet[UsageEvent, Any]:
+def _each(spans: Spans, told: Callable[[QuerySet[Any, Any]], QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
+    """Return what is told of the rows that drew on budgets, and of old ones that are kept as sums; one query."""
     starts, ends = zip(*spans.values(), strict=True)
     happened = happened_in(start=min(starts), end=max(ends), spans=spans)
-    return UsageEvent.objects.filter(
-        happened, money_kind=MoneyKind.BUDGET.value, rung__in=[rung.word for rung in spans]
-    ).order_by()
+    drawn = happened & Q(money_kind=MoneyKind.BUDGET.value, rung__in=[rung.word for rung in spans])
+    events, sums = (told(model._default_manager.filter(drawn).order_by()) for model in (UsageEvent, LedgerSum))
+    return events.union(sums, all=True)
 
 
 def read_reached(
@@ -61,7 +72,8 @@ def read_reached(
     if not inside:
         return {}
     rows: dict[Rung, list[Spent]] = {}
-    for word, at, usd in _rows(inside).order_by("booked_at", "id").values_list("rung", "booked_at", "booked_usd"):
+    told = _each(inside, lambda each: each.values_list("booked_at", "id", "rung", "booked_usd"))
+    for at, _, word, usd in sorted(told):
         rows.setdefault(rung_named(word), []).append(Spent(at, usd))
     found = {
         rung: reached_at(booked=rows.get(rung, []), limit=limits[rung], before=piece[1])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from time import perf_counter
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,8 +27,14 @@ from ladder.models import LadderSettings as LadderSettingsRow
 from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
+from omniroute_admin.common.meters import REBUILDS
 from omniroute_admin.common.selectors.compiled import Compiled
-from omniroute_admin.common.selectors.revision import read_present, read_snapshot, touched_since
+from omniroute_admin.common.selectors.revision import (
+    current_revision,
+    read_present,
+    read_snapshot,
+    touched_since,
+)
 
 Read = TypeVar("Read")
 
@@ -71,18 +78,42 @@ def get_snapshot(*, now: datetime, revision: int | None = None) -> Snapshot:
     # Inside a transaction that may still be undone, the revision does not name what is read.
     is_undoable = database.in_atomic_block
     held = None if is_undoable else _prepared
-    if held is not None and revision is not None and held.is_current(revision=revision, now=now):
-        return held.snapshot
+    if held is not None and revision is not None:
+        renewed = held if held.is_current(revision=revision, now=now) else _renewed_alone(held, revision, now)
+        if renewed is not None:
+            _prepared = renewed
+            return renewed.snapshot
     with read_snapshot() as present:
         if held is not None and held.is_current(revision=present, now=now):
             return held.snapshot
-        prepared = None if held is None else _renewed(held, revision=present, now=now)
-        if prepared is None:
-            facts = read_facts(revision=present, now=now)
-            prepared = Prepared(Snapshot(facts), present, now, _reload_at(facts), _places(facts))
+        prepared = _prepare(held, revision=present, now=now)
     if not is_undoable:
         _prepared = prepared
     return prepared.snapshot
+
+
+def _renewed_alone(held: Prepared, revision: int, now: datetime) -> Prepared | None:
+    """Return what `_renewed` does without a transaction around what is read; None where a write came between.
+
+    The revision is moved in the transaction of every write that a decision could tell: where it is the same before and
+    after, what was read between is of that revision. On PostgreSQL that spares four ways there and back.
+    """
+    began, renewed = perf_counter(), _renewed(held, revision=revision, now=now)
+    if renewed is None or current_revision() != revision:
+        return None
+    REBUILDS.observe(("renewed",), perf_counter() - began)
+    return renewed
+
+
+def _prepare(held: Prepared | None, *, revision: int, now: datetime) -> Prepared:
+    """Return what is at hand renewed, or all of it read again; how long that took is counted."""
+    began, how = perf_counter(), "renewed"
+    prepared = None if held is None else _renewed(held, revision=revision, now=now)
+    if prepared is None:
+        how, facts = "whole", read_facts(revision=revision, now=now)
+        prepared = Prepared(Snapshot(facts), revision, now, _reload_at(facts), _places(facts))
+    REBUILDS.observe((how,), perf_counter() - began)
+    return prepared
 
 
 def _renewed(held: Prepared, *, revision: int, now: datetime) -> Prepared | None:

@@ -181,7 +181,14 @@ def _windows_of(connection_keys: Collection[int]) -> "QuerySet[QuotaWindow, Any]
     return QuotaWindow.objects.filter(connection__in=connection_keys).order_by("id").values_list(*_LOADED)
 
 
+def _readings_of(connection_keys: Collection[int], instants: Collection[datetime]) -> "QuerySet[QuotaReading, Any]":
+    names = ("window__connection_id", "window__window", *_OBSERVED, "raw")
+    rows = QuotaReading.objects.filter(window__connection__in=connection_keys, observed_at__in=instants)
+    return rows.order_by().values_list(*names)
+
+
 _WINDOWS = Compiled(_windows_of)
+_READINGS = Compiled(_readings_of)
 
 
 def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
@@ -194,10 +201,8 @@ def _load_windows(connection_keys: Collection[int]) -> Iterable[WindowState]:
 def _load_readings(
     connection_keys: Collection[int], instants: Collection[datetime]
 ) -> dict[tuple[WindowKey, datetime], Observation]:
-    names = ("window__connection_id", "window__window", *_OBSERVED, "raw")
-    rows = QuotaReading.objects.filter(window__connection__in=connection_keys, observed_at__in=instants)
     found = {}
-    for connection_key, window, *values in rows.order_by().values_list(*names):
+    for connection_key, window, *values in _READINGS.rows_at(list(connection_keys), list(instants)):
         fields: dict[str, Any] = dict(zip((*_OBSERVED, "raw"), values, strict=True))
         fields["status"] = ReadingStatus(fields["status"])
         observation = Observation(window=window, combine=None, model=msgspec.UNSET, **fields)

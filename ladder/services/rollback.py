@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ladder.models import Breaker, Connection, Cooldown, LadderSettings, QuotaWindow, RungBudget
+from ladder.services.alert_kinds import ALERT_RULE
 from ladder.services.connections import create_connection, update_connection
 from ladder.services.cooldowns import LIFTED
 from ladder.services.live_connections import locked
@@ -35,7 +36,7 @@ _EXHAUSTED = "exhausted"
 
 def register_kinds() -> None:
     """Register them; called when the app is ready."""
-    for kind in (SETTINGS, BUDGET, CONNECTION, WINDOW, COOLDOWN, BREAKER):
+    for kind in (SETTINGS, BUDGET, CONNECTION, WINDOW, COOLDOWN, BREAKER, ALERT_RULE):
         register_kind(kind)
 
 

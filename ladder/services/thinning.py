@@ -1,6 +1,6 @@
 """Thin the history by age, and change no present verdict by it (Q5)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 import msgspec
@@ -33,31 +33,53 @@ def thin_readings(*, now: datetime, keep_all_for: timedelta = KEEP_ALL_FOR, batc
     was given up for. Done again, it finds nothing more to delete. No verdict changes, so the revision stays.
     """
     older_than = now - keep_all_for
-    old = QuotaReading.objects.filter(observed_at__lt=older_than)
-    windows = QuotaWindow.objects.filter(pk__in=old.order_by().values("window")).order_by("pk")
-    places = list(windows.values_list("pk", "connection_id"))
-    deleted = sum(_thin_window(*place, older_than=older_than, batch=batch) for place in places)
-    return ThinningReport(windows=len(places), deleted=deleted)
+    windows = windows_read_before(older_than)
+    deleted = sum(
+        sum(remove_readings(window=one, older_than=older_than, which=_superfluous, batch=batch)) for one in windows
+    )
+    return ThinningReport(windows=len(windows), deleted=deleted)
 
 
-def _thin_window(window_key: int, connection_key: int, *, older_than: datetime, batch: int) -> int:
-    deleted = 0
+def _superfluous(newest_first: Iterator[PastReading]) -> list[int]:
+    return superfluous_readings(newest_first=newest_first)
+
+
+def windows_read_before(at: datetime) -> list[QuotaWindow]:
+    """Return the windows that have readings older than an instant; two queries."""
+    old = QuotaReading.objects.filter(observed_at__lt=at)
+    return list(QuotaWindow.objects.filter(pk__in=old.order_by().values("window")).order_by("pk"))
+
+
+def remove_readings(
+    *,
+    window: QuotaWindow,
+    older_than: datetime,
+    which: Callable[[Iterator[PastReading]], list[int]],
+    batch: int,
+    removed: Callable[[int], None] = lambda count: None,
+) -> Iterator[int]:
+    """Delete those of a window's older readings that `which` names, `batch` in one transaction, and yield how many.
+
+    `removed` is called in the transaction.
+    """
     while True:
         with transaction.atomic():
             # The lock of whoever writes readings: none is corrected while this looks which ones can go.
-            locked(Connection.objects.filter(pk=connection_key)).get()
-            gone = superfluous_readings(newest_first=_newest_first(window_key, older_than))
+            locked(Connection.objects.filter(pk=window.connection_id)).get()
+            gone = which(newest_readings_first(window_key=window.pk, older_than=older_than))
             QuotaReading.objects.filter(pk__in=gone[:batch]).delete()
-        deleted += len(gone[:batch])
+            removed(len(gone[:batch]))
+        yield len(gone[:batch])
         if len(gone) <= batch:
-            return deleted
+            return
 
 
-def _newest_first(window_key: int, older_than: datetime) -> Iterator[PastReading]:
+def newest_readings_first(*, window_key: int, older_than: datetime) -> Iterator[PastReading]:
+    """Yield the readings of a window that are older than an instant, the newest first; one query."""
     rows = QuotaReading.objects.filter(window=window_key, observed_at__lt=older_than).order_by("-observed_at")
-    columns = ("id", "observed_at", "remaining_percent", "unlimited", "status")
-    for pk, observed_at, percent, unlimited, status in rows.values_list(*columns):
-        yield PastReading(pk, observed_at, percent, unlimited, ReadingStatus(status))
+    columns = ("id", "observed_at", "remaining_percent", "unlimited", "status", "reset_at")
+    for pk, observed_at, percent, unlimited, status, reset_at in rows.values_list(*columns):
+        yield PastReading(pk, observed_at, percent, unlimited, ReadingStatus(status), reset_at)
 
 
 def thin_refusals(*, now: datetime, batch: int = BATCH) -> int:

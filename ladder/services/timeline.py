@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 from django.db import transaction
 from django.db.models import Min
 from django.db.models.functions import TruncHour
@@ -20,19 +19,9 @@ from ladder.selectors.timeline import Sight, is_picture_current, read_sight
 MINUTELY_FOR = timedelta(days=30)
 """How long samples are kept for every minute; older ones are kept for every hour."""
 
-SAMPLES_FOR = timedelta(days=180)
-FLIPS_FOR = timedelta(days=365)
-
 _BATCH = 500
 _WRITES_AT_MOST = 500
 _LOOKS_AT_MOST = 10
-
-
-class Thinned(msgspec.Struct, frozen=True):
-    """How many rows age took."""
-
-    samples: int
-    flips: int
 
 
 def note_flips(*, now: datetime) -> int:
@@ -152,15 +141,13 @@ def _sample(rung: RungOccupancy, minute: datetime, *, serving: str | None) -> Ru
     )
 
 
-def thin_timeline(*, now: datetime) -> Thinned:
-    """Drop what age takes: samples beyond 30 days but the first of each hour, all beyond 180 days, flips beyond 365.
+def thin_timeline(*, now: datetime) -> int:
+    """Drop the samples beyond 30 days but the first of each hour, and return how many went.
 
     Said twice, the second drops nothing.
     """
     with transaction.atomic():
-        dropped, _ = RungSample.objects.filter(at__lt=now - SAMPLES_FOR).delete()
         older = RungSample.objects.filter(at__lt=now - MINUTELY_FOR).order_by()
         hourly = older.annotate(hour=TruncHour("at", tzinfo=UTC)).values("rung", "hour")
         thinned, _ = older.exclude(pk__in=hourly.annotate(first=Min("pk")).values("first")).delete()
-        flips, _ = RungFlip.objects.filter(at__lt=now - FLIPS_FOR).delete()
-    return Thinned(dropped + thinned, flips)
+    return thinned

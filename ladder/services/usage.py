@@ -17,7 +17,10 @@ from ladder.services.usage_items import UnreadableItem, UsageItem, problem_of
 from ladder.services.usage_judge import UsageJudge
 from ladder.services.usage_ledger import Ledger, says_the_same
 from omniroute_admin.common.core.names import NOAUTH
+from omniroute_admin.common.core.periods import Part
+from omniroute_admin.common.core.screen import iso_text
 from omniroute_admin.common.history import Actor
+from omniroute_admin.common.selectors.horizons import horizon_of
 from omniroute_admin.common.services.revision import DecidingWrite
 
 Item = UsageItem | UnreadableItem
@@ -34,7 +37,8 @@ def record_usage(*, items: Sequence[Item], actor: Actor, now: datetime) -> Telem
 
     An event that is there already is a duplicate, or rejected as a `conflict` where it says something else. A
     correction is booked at its original's instant, and superseded where a later one is there. Originals are booked
-    before corrections, whatever their places in the body. A constant number of queries, however long the body.
+    before corrections, whatever their places in the body. What happened before the horizon of the ledger and is not
+    there is rejected as `too_old`. A constant number of queries, however long the body.
     """
     return _answer(write_looking_again(lambda write: _Recorder(items=items, actor=actor, now=now).record(write)))
 
@@ -67,6 +71,8 @@ class _Recorder:
         named = {item.event_id for item in good}.union(item.corrects_event_id or "" for item in good)
         corrections = {index: item for index, item in self._good.items() if item.corrects_event_id}
         self._ledger = Ledger(event_ids=named, with_corrections=bool(corrections))
+        # Read after the rows: one that was taken out before they were read lies behind the horizon that is read now.
+        self._horizon = horizon_of(Part.LEDGER)
         fresh = self._find_connections()
         self._judge = self._make_judge(fresh.values(), corrections.values())
         self._book_originals(fresh)
@@ -79,7 +85,7 @@ class _Recorder:
         """Return on whom the events are booked that are neither there yet nor corrections."""
         fresh: dict[int, Connection] = {}
         for index, item in self._good.items():
-            if item.corrects_event_id or self._is_known(index, item):
+            if item.corrects_event_id or self._is_known(index, item) or self._is_too_old(index, item):
                 continue
             found = self._connections.find(
                 connection_id=item.connection_id, provider=item.provider, at=item.occurred_at
@@ -127,6 +133,8 @@ class _Recorder:
             return
         original = self._ledger.original_of(item.corrects_event_id or "")
         fault = self._mismatch(item, original)
+        if original is None and self._is_too_old(index, item):
+            return
         if original is None or fault is not None:
             self._outcomes[index] = fault or _UNKNOWN_EVENT
             return
@@ -147,6 +155,14 @@ class _Recorder:
         }
         wrong = [name for name, is_same in pairs.items() if not is_same]
         return Refusal("correction_mismatch", f"{', '.join(wrong)}: not as in the original") if wrong else None
+
+    def _is_too_old(self, index: int, item: UsageItem) -> bool:
+        """Tell whether an event that is not there may have been: then it is refused, and never booked twice."""
+        if self._horizon is None or item.occurred_at >= self._horizon:
+            return False
+        detail = f"occurred_at: before {iso_text(self._horizon)}; what happened earlier is kept as sums only"
+        self._outcomes[index] = Refusal("too_old", detail)
+        return True
 
     def _is_known(self, index: int, item: UsageItem) -> bool:
         """Tell whether the event is there already, and count it as a duplicate or a conflict."""

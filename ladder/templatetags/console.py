@@ -22,6 +22,7 @@ NAVIGATION = (
     ("catalogue", "Catalogue", "catalogue", "catalog:read"),
     ("spend", "Spend", "spend", "settings:read"),
     ("timeline", "Timeline", "timeline", "pools:read"),
+    ("alerts", "Alerts", "alerts", "settings:read"),
     ("audit", "Audit", "audit", AUDIT_READ),
     ("keys", "Keys", "keys", KEYS_WRITE),
 )

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from django.http import QueryDict
 
-from ladder.core.occupancy import Place
+from ladder.core.places import Place
 from ladder.core.snapshot import Snapshot
 from ladder.views.filters import Chip
 from ladder.views.paging import Leaf, leaf_of, page_number

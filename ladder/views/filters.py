@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 from django.http import QueryDict
 
-from ladder.core.occupancy import Occupancy, Place
+from ladder.core.occupancy import Occupancy
+from ladder.core.places import Place
 from ladder.core.values import MixedRungs, PoolOptions, Rung
 from ladder.views.paging import Leaf, leaf_of, page_number
 from ladder.views.presenting.values import STATES

@@ -12,10 +12,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from ladder.core.values import Rung
-from ladder.selectors.spend_events import count_events, each_ledger_row, list_events, read_corrections
+from ladder.selectors.spend_events import count_events, each_ledger_row, find_folded, list_events, read_corrections
 from ladder.views.paging import Leaf, leaf_of
 from ladder.views.presenting.curves import chart_of
-from ladder.views.presenting.spend import COLUMNS, amounts, event_row, events_words, line_row, rung_row, window_row
+from ladder.views.presenting.pruned import pruned_words
+from ladder.views.presenting.spend import (
+    COLUMNS,
+    amounts,
+    event_row,
+    events_words,
+    line_row,
+    rung_row,
+    window_row,
+)
 from ladder.views.spend_files import (
     EVENT_COLUMNS,
     LINE_COLUMNS,
@@ -166,13 +175,15 @@ def _windows(asked: Asked, overview: Overview, glance: Glance) -> dict[str, Any]
 
 def _events(asked: Asked, stretch: Stretch, glance: Glance, *, known: int | None) -> dict[str, Any]:
     happened = happened_of(asked=asked, stretch=stretch)
-    total = count_events(happened=happened) if known is None else known
+    folded = find_folded(happened=happened)
+    total = count_events(happened=happened) if known is None else known - (folded.count if folded else 0)
     leaf = leaf_of(total=total, page=asked.events_page, size=EVENTS_SIZE)
     rows = list_events(happened=happened, offset=leaf.part.start, limit=leaf.size)
     corrections = read_corrections(keys=[row.pk for row in rows])
     return {
         "events": [event_row(row, corrections.get(row.pk, []), glance=glance) for row in rows],
         "events_leaf": leaf,
+        "folded": pruned_words(folded.pruned, glance=glance, count=folded.count) if folded else None,
         "events_previous": query_of(asked, events_page=leaf.page - 1) if leaf.page > 1 else None,
         "events_next": query_of(asked, events_page=leaf.page + 1) if leaf.page < leaf.pages else None,
     }

@@ -42,8 +42,12 @@ EVENT_COLUMNS = (
     "is_estimated",
     "corrects_event_id",
     "hold_id",
+    "sum_of_events",
 )
-"""Of a row `full_cost_usd` is what it claims, `adds_usd` what it adds to the totals: their sum is the truth."""
+"""Of a row `full_cost_usd` is what it claims, `adds_usd` what it adds to the totals: their sum is the truth.
+
+A row that stands for old events says how many (`sum_of_events`), has no id, and stands at the first instant of its
+quarter of an hour."""
 
 
 def lines_file(lines: Iterable[SpendLine]) -> Iterator[str]:
@@ -64,12 +68,13 @@ def windows_file(lines: Iterable[WindowSpend]) -> Iterator[str]:
 def events_file(rows: Iterable[LedgerRow]) -> Iterator[str]:
     """Yield rows of the ledger as CSV, events and corrections."""
     for row in rows:
-        instants = [iso_text(at) for at in (row.occurred_at, row.booked_at, row.received_at)]
+        instants = [iso_text(at) if at else "" for at in (row.occurred_at, row.booked_at, row.received_at)]
         tokens = [_whole(each) for each in (row.input_tokens, row.output_tokens, row.cached_input_tokens)]
         money = [_money(each) for each in (row.cost_usd, row.booked_cost, row.booked_usd)]
         texts = [row.event_id, *instants, row.rung, row.provider, row.connection_id, row.model]
         kind = [KIND_WORDS[row.money_kind], "yes" if row.is_estimated else "no"]
-        yield _line(texts, [*tokens, *money, *kind], [row.corrects_event_id, row.hold_id])
+        last = [row.corrects_event_id, row.hold_id, str(row.sum_of) if row.sum_of else ""]
+        yield _line(texts, [*tokens, *money, *kind], last)
 
 
 def head(columns: Iterable[str]) -> str:

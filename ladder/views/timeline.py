@@ -14,15 +14,18 @@ from ladder.core.values import Rung
 from ladder.selectors.timeline_chart import is_timeline_begun, read_happened, read_stretches
 from ladder.selectors.timeline_events import TimelineEvent, count_places, list_events
 from ladder.views.paging import Leaf, leaf_of
+from ladder.views.presenting.pruned import PrunedWords, pruned_words
 from ladder.views.presenting.steps import SLOTS, Steps, chart_data, lane_choices, still_of
 from ladder.views.presenting.timeline import EventRow, event_row, mark_rows, served, stretch_rows
 from ladder.views.presenting.timeline_words import CAUSE_WORDS
 from ladder.views.timeline_query import RANGES, Asked, asked_of, earlier, later, query_of, span_of
 from omniroute_admin.common import clock
+from omniroute_admin.common.core.periods import LEAST_DAYS, Part
 from omniroute_admin.common.core.roles import AUDIT_READ
 from omniroute_admin.common.core.screen import Glance, iso_text
 from omniroute_admin.common.core.words import clock_text
 from omniroute_admin.common.scopes import rights_of_user
+from omniroute_admin.common.selectors.horizons import read_pruned
 from omniroute_admin.common.views.guard import needs
 from omniroute_admin.common.zone import display_zone
 
@@ -65,11 +68,20 @@ def _frame(asked: Asked, glance: Glance, start: datetime, end: datetime) -> dict
         "earlier_query": query_of(asked, day=before, page=1) if before else None,
         "later_query": query_of(asked, day=after, page=1) if asked.day else None,
         "is_latest": asked.day is None,
+        "pruned": _pruned(start, glance),
         "clear_query": query_of(Asked(range=asked.range, day=asked.day)),
         "fold_query": query_of(asked, events=msgspec.structs.replace(asked.events, at=None), page=1),
         "causes": CAUSE_WORDS.items(),
         "rungs": [rung.word for rung in Rung],
     }
+
+
+def _pruned(start: datetime, glance: Glance) -> PrunedWords | None:
+    """Return what of the time that is shown was removed; it is asked for only where something can have been."""
+    if glance.now - start < timedelta(days=LEAST_DAYS[Part.HISTORY]):
+        return None
+    pruned = read_pruned(Part.HISTORY)
+    return pruned_words(pruned, glance=glance) if pruned is not None and start < pruned.before else None
 
 
 def _chart(glance: Glance, start: datetime, until: datetime, end: datetime) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from omniroute_admin.common.core.screen import instant_of, iso_text
 RANGES = {"24h": 1, "7d": 7}
 DEFAULT_RANGE = "24h"
 OLDEST_DAYS = 366
-"""Nothing of the timeline is kept longer."""
+"""So far back the page goes; how far back there is anything, `KEEP_HISTORY_DAYS` says."""
 
 CAUSES = tuple(cause.value for cause in Cause)
 _RUNGS = frozenset(rung.word for rung in Rung)
@@ -96,7 +96,7 @@ def filter_pairs(asked: Asked) -> tuple[tuple[str, str], ...]:
 
 
 def earlier(asked: Asked, *, today: date) -> date | None:
-    """Return the day that the range before ends with, None where nothing is kept so long."""
+    """Return the day that the range before ends with, None where the page does not go back so far."""
     day = (asked.day or today) - timedelta(days=asked.days)
     return day if day >= today - timedelta(days=OLDEST_DAYS) else None
 

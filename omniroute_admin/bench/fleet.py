@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
-from django.contrib.sessions.backends.db import SessionStore
 
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice
 from ladder.models import Connection, Cooldown, LadderSettings, QuotaReading, QuotaWindow, RungBudget
@@ -17,6 +16,7 @@ from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.services.keys import create_key
 from omniroute_admin.common.services.revision import deciding_write
+from omniroute_admin.common.sessions import SessionStore
 
 ACTOR = Actor(name="command bench")
 BATCH = 500

@@ -80,7 +80,7 @@ def read_fleet(*, now: datetime) -> Fleet:
     stored = snapshot.inventory(now=now)
     ids: dict[str, list[str]] = {}
     for one in snapshot.facts.connections:
-        if one.provider in stored.models and not one.is_implied:
+        if one.provider in stored.by_provider and not one.is_implied:
             ids.setdefault(one.provider, []).append(one.connection_id)
     pool = build_pool(
         snapshot=snapshot, pool_id=POOL_IDS["auto/subscription"], candidates=None, options=PoolOptions(), now=now
@@ -95,7 +95,7 @@ def read_fleet(*, now: datetime) -> Fleet:
     ]
     if not readers:
         raise BenchError("no plan of the fleet is usable: give more connections, or subscription more weight.")
-    return Fleet({provider: list(stored.models[provider]) for provider in ids}, ids, readers)
+    return Fleet({provider: [one.model for one in stored.by_provider[provider]] for provider in ids}, ids, readers)
 
 
 def turns(count: int, what: str) -> Iterator[int]:

@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import DecidingAdmin, OnlyRead, ReasonForm, change_of
-from omniroute_admin.common.models import ApiKey, Heartbeat
+from omniroute_admin.common.models import ApiKey, Heartbeat, Horizon, TaskRun
 from omniroute_admin.common.scopes import SCOPES
 from omniroute_admin.common.selectors.key_list import KEY_STATES, keys_in
 from omniroute_admin.common.sent import LONGEST_FORM_NAME, new_form_name, note_sent
@@ -46,17 +46,20 @@ class StateFilter(admin.SimpleListFilter):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(DecidingAdmin):
-    """Keys: made (the text is shown once), looked at and revoked; never edited, never deleted."""
+    """Keys: made (the text is shown once), seen, revoked; never deleted. The page of keys edits and rotates them."""
 
     reads = "keys:write"
     writes = "keys:write"
     list_display = [
         "name",
         "prefix",
+        "what_was_asked",
         "what_it_may",
+        "calls_per_minute",
         "created_at",
         "made_by",
         "expires_at",
+        "replaced_until",
         "revoked_at",
         "last_used_at",
     ]
@@ -65,12 +68,17 @@ class ApiKeyAdmin(DecidingAdmin):
     date_hierarchy = "created_at"
     actions = ["revoke"]
     form = KeyForm
-    fields = ["name", "scopes", "expires_at", "form_name"]
+    fields = ["name", "scopes", "calls_per_minute", "expires_at", "form_name"]
 
-    @admin.display(description="scopes")
-    def what_it_may(self, key: ApiKey) -> str:
-        """Return the scopes in words."""
+    @admin.display(description="asked")
+    def what_was_asked(self, key: ApiKey) -> str:
+        """Return the scopes it was given, in words."""
         return ", ".join(key.scopes)
+
+    @admin.display(description="may now")
+    def what_it_may(self, key: ApiKey) -> str:
+        """Return those of them that its maker still has."""
+        return ", ".join(key.granted) or "nothing: its maker may nothing"
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what is asked of a new key, or all there is to see of an old one."""
@@ -95,7 +103,7 @@ class ApiKeyAdmin(DecidingAdmin):
             Conflict: this form was sent before.
         """
         note_sent(request, form_name=form.cleaned_data["form_name"])
-        values = {name: form.cleaned_data[name] for name in ("name", "scopes", "expires_at")}
+        values = {name: form.cleaned_data[name] for name in ("name", "scopes", "calls_per_minute", "expires_at")}
         key, secret = create_key(**values, **change_of(request))
         obj.__dict__.update(key.__dict__)
         request.made_secret = secret  # type: ignore[attr-defined]
@@ -135,6 +143,25 @@ class HeartbeatAdmin(OnlyRead):
     show_full_result_count = True
     list_display = ["name", "beat_at"]
     list_filter = ["beat_at"]
+    search_fields = ["name"]
+
+
+@admin.register(TaskRun)
+class TaskRunAdmin(OnlyRead):
+    """How periodic tasks last ended; written by the worker alone."""
+
+    reads = "pools:read"
+    show_full_result_count = True
+    list_display = ["name", "succeeded_at", "failed_at", "failures", "took_milliseconds"]
+    list_filter = ["succeeded_at", "failed_at"]
+
+
+@admin.register(Horizon)
+class HorizonAdmin(OnlyRead):
+    """How far back what is kept has been pruned; written by the pruning alone."""
+
+    reads = "settings:read"
+    list_display = ["name", "before", "moved_at", "removed"]
     search_fields = ["name"]
 
 

@@ -24,7 +24,8 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.numbers import decimal_text
 from omniroute_admin.common.core.roles import AUDIT_READ
-from omniroute_admin.common.errors import ProductError
+from omniroute_admin.common.denials import note_denial
+from omniroute_admin.common.errors import Forbidden, ProductError
 from omniroute_admin.common.history import LONGEST_REASON, Actor, stamp
 from omniroute_admin.common.services.revision import deciding_write
 
@@ -230,6 +231,8 @@ def deciding(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResp
             shown = isinstance(response, SimpleTemplateResponse) and IS_POPUP_VAR not in request.POST
             write.changed = not shown
     except (ProductError, ValidationError) as error:
+        if isinstance(error, Forbidden):
+            note_denial(request, code=error.code)
         messages.error(request, _words(error))
         return HttpResponseRedirect(request.get_full_path())
     return response

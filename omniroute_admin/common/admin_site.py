@@ -51,6 +51,12 @@ class ConsoleSite(AdminSite):
         wanted = request.GET.get("next", "") or reverse("admin:index", current_app=self.name)
         return redirect_to_login(wanted)
 
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Lead to the one page where people change their password."""
+        from django.shortcuts import redirect
+
+        return redirect("account-password")
+
 
 class ConsoleAdminConfig(AdminConfig):
     """Django's admin, open to everybody with a role (SPEC 5). It stands here, as an apps.py configures one app."""

@@ -12,15 +12,18 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
+from omniroute_admin.common import clock
 from omniroute_admin.common.admin_base import REASON, OnlyRead, change_of, deciding
 from omniroute_admin.common.admin_rights import ByRights
-from omniroute_admin.common.core.roles import ROLES, USERS_WRITE, rights_of_roles
+from omniroute_admin.common.core.roles import RIGHTS, ROLES, USERS_WRITE, rights_of_roles
+from omniroute_admin.common.denials import note_denial
 from omniroute_admin.common.errors import Forbidden
 from omniroute_admin.common.history import LONGEST_REASON, stamp
+from omniroute_admin.common.selectors.key_losses import live_keys_of, losses
 from omniroute_admin.common.services.users import check_giving, lock_administrators, require_administrator
 
 User = get_user_model()
@@ -51,6 +54,7 @@ class _RolesForm(forms.ModelForm):
     """Roles and a reason; refuses what its sender may not give."""
 
     giver: Any = None
+    asked_by: Any = None
     groups = RolesField()
     change_reason = forms.CharField(label="Why", max_length=LONGEST_REASON, help_text="Goes to the history.")
 
@@ -67,6 +71,7 @@ class _RolesForm(forms.ModelForm):
         try:
             check_giving(giver=self.giver, user=stored, roles=names, is_superuser=wants)
         except Forbidden as error:
+            note_denial(self.asked_by, code=error.code)
             raise forms.ValidationError(error.detail) from error
         return data
 
@@ -80,6 +85,27 @@ class ChangeUserForm(_RolesForm, UserChangeForm):
     """What an administrator changes of an account."""
 
     password = None  # type: ignore[assignment] # the way to leave a field of the form above out
+    keys_may_lose = forms.BooleanField(
+        required=False,
+        label="Keys may lose this",
+        help_text="To be ticked where a change takes something from keys that this account answers for.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Say which keys would stop or lose what, before it is done.
+
+        Raises:
+            ValidationError: some would, and nobody said that they may.
+        """
+        data = super().clean()
+        if self.errors or data.get("keys_may_lose"):
+            return data
+        may = rights_of_roles(group.name for group in data["groups"]) if data["is_active"] else frozenset()
+        may = RIGHTS if data["is_active"] and data.get("is_superuser", self.instance.is_superuser) else may
+        lost = [one.sentence() for one in losses(maker_id=self.instance.pk, held=may, now=clock.now())]
+        if lost:
+            self.add_error("keys_may_lose", ["Nothing was changed. Saved, this takes from keys:", *lost])
+        return data
 
 
 class NewUserForm(_RolesForm, UserCreationForm):
@@ -115,12 +141,13 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
     list_display = ["username", "roles_in_words", "is_active", "is_superuser", "last_login"]
     list_filter = ["is_active", "is_superuser", "groups"]
     search_fields = ["username", "email"]
-    readonly_fields = ["last_login", "password_link"]
+    readonly_fields = ["last_login", "password_link", "sign_in_link", "keys_answered_for"]
     filter_horizontal = ()
     actions = None
     fieldsets = (
-        (None, {"fields": ["username", "email", "password_link", "last_login"]}),
+        (None, {"fields": ["username", "email", "password_link", "sign_in_link", "last_login"]}),
         ("May", {"fields": ["is_active", "groups", "is_superuser"]}),
+        ("Keys", {"fields": ["keys_answered_for", "keys_may_lose"]}),
         (None, {"fields": [REASON]}),
     )
     add_fieldsets = (
@@ -141,6 +168,21 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
         address = reverse(f"{self.admin_site.name}:auth_user_password_change", args=[user.pk])
         return format_html('<a href="{}">Set a new password</a>', address)
 
+    @admin.display(description="sign-in")
+    def sign_in_link(self, user: Any) -> SafeString:
+        """Return where its lock, second factor, sessions and single sign-on are."""
+        return format_html('<a href="{}">Lock, second factor, sessions</a>', reverse("account-of", args=[user.pk]))
+
+    @admin.display(description="answers for")
+    def keys_answered_for(self, user: Any) -> SafeString | str:
+        """Return the keys that act only within what this account may."""
+        keys = live_keys_of(maker_id=user.pk, now=clock.now())
+        if not keys:
+            return "no key"
+        told = [(f"{key.name} ({key.prefix}…): {', '.join(key.granted) or 'opens nothing'}",) for key in keys]
+        words = "They act only within what this account may: switched off, or without a role, it takes that from them."
+        return format_html("{}<br>{}", format_html_join(mark_safe("<br>"), "{}", told), words)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the accounts with their roles."""
         return super().get_queryset(request).prefetch_related("groups")
@@ -148,7 +190,7 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields; only a superuser sees who is one."""
         hidden = set() if request.user.is_superuser else {"is_superuser"}
-        hidden |= set() if obj is None or self.has_change_permission(request, obj) else {REASON}
+        hidden |= set() if obj is None or self.has_change_permission(request, obj) else {REASON, "keys_may_lose"}
         return [
             (name, {**options, "fields": [field for field in options["fields"] if field not in hidden]})
             for name, options in super().get_fieldsets(request, obj)
@@ -157,7 +199,7 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Return the form, which knows who sends it."""
         made = super().get_form(request, obj, change=change, **kwargs)
-        made.giver = request.user  # type: ignore[attr-defined]
+        made.giver, made.asked_by = request.user, request  # type: ignore[attr-defined]
         return made
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

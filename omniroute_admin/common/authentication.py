@@ -10,19 +10,24 @@ from rest_framework.request import Request
 
 from omniroute_admin.common import clock
 from omniroute_admin.common.backends import token_read_with
-from omniroute_admin.common.errors import Unauthenticated
+from omniroute_admin.common.errors import RateLimited, Unauthenticated
 from omniroute_admin.common.history import Actor
-from omniroute_admin.common.scopes import scopes_of_user
+from omniroute_admin.common.scopes import NO_SCOPES, scopes_of_user
 from omniroute_admin.common.selectors.keys import live_key
+from omniroute_admin.common.services.key_rate import take_call
 from omniroute_admin.common.services.key_use import note_use
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who calls and what they may do, and the revision that was read for this call to tell (SPEC 3)."""
+    """Who calls and what they may do, and the revision that was read for this call to tell (SPEC 3).
+
+    `lost` are the scopes that a key was given and has no more, as its maker has them no more.
+    """
 
     actor: Actor
     scopes: frozenset[str]
     revision: int | None = None
+    lost: frozenset[str] = NO_SCOPES
 
 
 def caller(request: Request) -> Caller:
@@ -43,6 +48,7 @@ def caller_by_key(request: HttpRequest) -> Caller | None:
 
     Raises:
         Unauthenticated: the header holds no live key; which way it is not live is not told.
+        RateLimited: the key has had its calls of this minute.
     """
     scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -51,8 +57,14 @@ def caller_by_key(request: HttpRequest) -> Caller | None:
     facts = live_key(secret=secret.strip(), now=now)
     if facts is None:
         raise Unauthenticated("The key is wrong, expired or revoked.")
+    actor = Actor(name=f"key {facts.name} ({facts.prefix})")
     note_use(key_id=facts.id, now=now)
-    return Caller(Actor(name=f"key {facts.name} ({facts.prefix})"), facts.scopes, facts.revision)
+    request.called_by = actor.name  # type: ignore[attr-defined] # for the log, should the call be refused
+    if facts.calls_per_minute is not None:
+        wait = take_call(key_id=facts.id, limit=facts.calls_per_minute, now=now)
+        if wait:
+            raise RateLimited(f"This key may call {facts.calls_per_minute} times a minute.", wait=wait)
+    return Caller(actor, facts.scopes, facts.revision, facts.lost)
 
 
 def caller_by_user(user: Any) -> Caller:
@@ -82,3 +94,8 @@ class SessionAuthentication(authentication.SessionAuthentication):
         """Return the user, and as `request.auth` the same as a caller; None where nobody is signed in."""
         found = super().authenticate(request)
         return None if found is None else (found[0], caller_by_user(found[0]))
+
+    def enforce_csrf(self, request: Request) -> None:
+        """Check the CSRF token; whose it should have been is remembered for the log."""
+        request._request.called_by = f"user {request._request.user.get_username()}"  # type: ignore[attr-defined]
+        super().enforce_csrf(request)

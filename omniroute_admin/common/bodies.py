@@ -18,6 +18,7 @@ from django.http.request import UnreadablePostError
 from omniroute_admin.common.body_nodes import MAX_ITEMS, node_of
 from omniroute_admin.common.body_rules import check_meta, decimal_meta, may_hold_odd_numbers
 from omniroute_admin.common.errors import BadRequest, FieldError, MalformedJson, TooLarge
+from omniroute_admin.common.keyless import refuse_keys
 
 __all__ = ["MAX_ITEMS", "check", "check_meta", "decimal_meta", "decode", "loads", "read_body", "refuse"]
 
@@ -35,12 +36,12 @@ def max_body_bytes() -> int:
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE or _DEFAULT_MAX_BODY_BYTES
 
 
-def read_body(request: HttpRequest) -> bytes:
-    """Return the body of a Django request.
+def read_body(request: HttpRequest, *, is_kept: bool = True) -> bytes:
+    """Return the body of a Django request; where nothing of it is kept (`is_kept`), no key is looked for.
 
     Raises:
         TooLarge: it is larger than the settings allow; it is not read then.
-        BadRequest: the connection broke before all of it came.
+        BadRequest: the connection broke before all of it came, or it holds the text of a key.
     """
     try:
         declared = int(request.META.get("CONTENT_LENGTH") or 0)
@@ -49,11 +50,14 @@ def read_body(request: HttpRequest) -> bytes:
     if declared > max_body_bytes():
         raise _too_many_bytes()
     try:
-        return request.body
+        body = request.body
     except RequestDataTooBig:
         raise _too_many_bytes() from None
     except UnreadablePostError:
         raise BadRequest("The body broke off before its end.", code="unreadable_body") from None
+    if is_kept:
+        refuse_keys(body)
+    return body
 
 
 def decode(*, body: bytes, decoder: "msgspec.json.Decoder[T]", rules: bool = True) -> T:

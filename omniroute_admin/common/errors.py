@@ -5,6 +5,7 @@
 # ruff: noqa: N818 - these are answers to a caller, named as the answer is
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 import msgspec
@@ -89,6 +90,18 @@ class Forbidden(ProductError):
     title = "Not allowed"
 
 
+class RateLimited(ProductError):
+    """The key has had its calls of this minute; `wait` are the whole seconds to the next one, at least 1."""
+
+    status = 429
+    code = "rate_limited"
+    title = "Too many calls"
+
+    def __init__(self, detail: str, *, wait: int) -> None:
+        super().__init__(detail)
+        self.wait = wait
+
+
 class NotFound(ProductError):
     """No such thing."""
 
@@ -158,3 +171,15 @@ class StateUnavailable(ProductError):
     status = 503
     code = "state_unavailable"
     title = "The state cannot be read"
+
+
+class TooManyTries(ProductError):
+    """Too many failed sign-ins; `until` (aware, UTC) is when the next try is taken."""
+
+    status = 429
+    code = "too_many_tries"
+    title = "Too many tries"
+
+    def __init__(self, detail: str, *, until: datetime) -> None:
+        super().__init__(detail)
+        self.until = until

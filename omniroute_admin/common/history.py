@@ -7,6 +7,8 @@ import msgspec
 from django.db import models
 from simple_history.models import HistoricalRecords
 
+from omniroute_admin.common.core.keys import blotted
+
 LONGEST_REASON = 10_000
 """Most characters of a reason that the history keeps: the edge refuses more, and `stamp` cuts what it is given."""
 
@@ -33,8 +35,11 @@ def history(**options: Any) -> HistoricalRecords:
 
 
 def stamp(*, instance: Any, actor: Actor, reason: str, now: datetime) -> None:
-    """Put who, why and when on an instance, for the history row that its next save or delete writes."""
+    """Put who, why and when on an instance, for the history row that its next save or delete writes.
+
+    A key that somebody wrote into a reason is blotted out: the history never holds one.
+    """
     instance._history_user_id = actor.user_id
     instance._history_actor = actor.name
-    instance._change_reason = reason[:LONGEST_REASON] or None
+    instance._change_reason = blotted(reason)[:LONGEST_REASON] or None
     instance._history_date = now

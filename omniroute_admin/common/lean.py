@@ -12,9 +12,19 @@ from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django_htmx.middleware import HtmxMiddleware
 
-_API = ("/api/v1/", "/v1/")
+from omniroute_admin.common import clock
+from omniroute_admin.common.services.sessions import note_seen
+
+_API = ("/api/v1/", "/v1/", "/metrics")
+_RENEWS_ITSELF = "/live/"
+_NOTHING_OF = ("camera", "display-capture", "geolocation", "microphone", "payment", "usb")
+_OF_PAGES = (
+    ("Permissions-Policy", ", ".join(f"{name}=()" for name in _NOTHING_OF)),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
 
 
 def is_keyed(request: HttpRequest) -> bool:
@@ -33,11 +43,29 @@ class ForPeople:
 
 
 class Policy(ForPeople, CSPMiddleware):
-    """The content security policy of pages."""
+    """The content security policy of pages, and what else a browser is told of them.
+
+    The other headers (no sniffing, no framing, referrer, opener) are Django's own and stand on every answer.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Add the headers."""
+        response = super().process_response(request, response)
+        for name, value in _OF_PAGES:
+            response.headers.setdefault(name, value)
+        return response
 
 
 class Sessions(ForPeople, SessionMiddleware):
-    """Sessions of signed-in people."""
+    """Sessions of signed-in people; what they do is noted, so that one left alone ends."""
+
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
+        """Save the session; note that somebody was here, unless a page has only renewed itself."""
+        row = getattr(request.session, "row", None)
+        response = super().process_response(request, response)
+        if row is not None and row.user_id is not None and not request.path_info.startswith(_RENEWS_ITSELF):
+            note_seen(row=row, now=clock.now())
+        return response
 
 
 class Authentication(ForPeople, AuthenticationMiddleware):

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from omniroute_admin.common.constraints import check
+from omniroute_admin.common.core.keys import MOST_CALLS_PER_MINUTE
 from omniroute_admin.common.fields import TextListField
 from omniroute_admin.common.history import HistoryBase, history
 
@@ -54,11 +55,25 @@ class ApiKey(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=16, help_text="The first characters, to tell keys apart; no secret.")
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
-    scopes = TextListField(help_text="What the key may do, as in pools:read.")
+    scopes = TextListField(help_text="What was asked for the key, as in pools:read.")
+    granted = TextListField(editable=False, help_text="What it may now: of the scopes those that its maker has.")
+    calls_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
     created_at = models.DateTimeField()
     made_by = models.CharField(max_length=200, blank=True, default="")
+    # No constraint: the number of a deleted account stays, and gives nothing.
+    maker = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_constraint=False,
+        help_text="Whose rights bound it; empty: made by a command, which is trusted.",
+    )
     expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
     revoked_at = models.DateTimeField(null=True, blank=True)
+    replaced_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
+    replaced_until = models.DateTimeField(null=True, editable=False, help_text="The end of it, once it was rotated.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     history = history(excluded_fields=["secret_hash", "last_used_at"])
 
@@ -78,10 +93,32 @@ class ApiKey(models.Model):
                 fields=["secret_hash"],
                 words="A key is kept as a hash.",
             ),
+            check(
+                condition=Q(calls_per_minute=None)
+                | Q(calls_per_minute__gte=1, calls_per_minute__lte=MOST_CALLS_PER_MINUTE),
+                name="key_limit_is_in_range",
+                fields=["calls_per_minute"],
+                words=f"A limit is 1 to {MOST_CALLS_PER_MINUTE} calls a minute, or none.",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class KeyAllowance(models.Model):
+    """How many calls of a minute were handed out to the processes that answer them, of a key with a limit.
+
+    `minute` counts whole minutes since 1970, `leased` is what the last process was handed.
+    """
+
+    key = models.OneToOneField(ApiKey, on_delete=models.CASCADE, primary_key=True, db_constraint=False)
+    minute = models.BigIntegerField()
+    taken = models.PositiveIntegerField()
+    leased = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"key {self.key_id}: {self.taken} in minute {self.minute}"
 
 
 class Heartbeat(models.Model):
@@ -92,6 +129,46 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} at {self.beat_at:%Y-%m-%d %H:%M:%S}"
+
+
+class TaskRun(models.Model):
+    """How a periodic task last ended, so that one that fails, or is no longer run, is noticed."""
+
+    name = models.CharField(max_length=100, unique=True)
+    succeeded_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failures = models.PositiveBigIntegerField(default=0)
+    took_milliseconds = models.PositiveBigIntegerField(default=0, help_text="Of the last run.")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Horizon(models.Model):
+    """How far back what is kept has been pruned: of `name`, what is older than `before` was removed, or may be.
+
+    It only ever moves forward, in the transaction that removes, or before it, and never by the clock alone: so a period
+    that is lengthened, or a clock that is set back, brings nothing back to where it was taken from.
+    """
+
+    name = models.CharField(max_length=40, primary_key=True)
+    before = models.DateTimeField()
+    moved_at = models.DateTimeField(help_text="When it was last moved, or something older last removed.")
+    removed = models.BigIntegerField(default=0, help_text="How many rows were removed in all.")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            check(
+                condition=Q(removed__gte=0),
+                name="horizon_counts_up",
+                fields=["removed"],
+                words="A count is not negative.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} before {self.before:%Y-%m-%d %H:%M:%S}"
 
 
 class UserVersion(HistoryBase):
@@ -109,6 +186,9 @@ class UserVersion(HistoryBase):
     is_superuser = models.BooleanField()
     roles = TextListField()
     password_set = models.BooleanField(default=False, help_text="Whether this act set a new password.")
+    act = models.CharField(
+        max_length=60, blank=True, default="", db_default="", help_text="What was done that no column tells."
+    )
     history_date = models.DateTimeField(db_index=True)
     history_change_reason = models.TextField(null=True)
     history_type = models.CharField(max_length=1, choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")])
@@ -122,3 +202,6 @@ class UserVersion(HistoryBase):
 
     def __str__(self) -> str:
         return f"{self.username} at {self.history_date:%Y-%m-%d %H:%M:%S}"
+
+
+from omniroute_admin.common import models_sign_in  # noqa: E402, F401 - Django looks for this module's name only

@@ -47,6 +47,17 @@ _WITH_A_BODY = {
     413: "The body, or a list in it, is larger than is read.",
     415: "The body is not sent as JSON.",
 }
+_HEADERS = {
+    429: {
+        "headers": {
+            "Retry-After": {
+                "description": "Whole seconds until the next minute.",
+                "required": True,
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        }
+    }
+}
 _METHODS = {"get", "post", "put", "patch", "delete"}
 # What the filters of decimals take.
 _LARGEST = 1e50
@@ -57,7 +68,7 @@ def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
     for path, method, operation in _operations(result):
         for status, words in _refusals(path, method, operation).items():
-            operation["responses"].setdefault(str(status), _problem(words))
+            operation["responses"].setdefault(str(status), _problem(words) | _HEADERS.get(status, {}))
     return result
 
 

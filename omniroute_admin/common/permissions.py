@@ -16,8 +16,10 @@ def require_scope(who: Caller, scope: str) -> None:
     Raises:
         Forbidden: the caller has it not.
     """
-    if scope not in who.scopes:
-        raise Forbidden(f"This needs the scope {scope}.", scope=scope)
+    if scope in who.scopes:
+        return
+    lost = " The key was given it, but who made the key has it no more: somebody who has it edits or rotates the key."
+    raise Forbidden(f"This needs the scope {scope}.{lost if scope in who.lost else ''}", scope=scope)
 
 
 class RequiresScope(BasePermission):

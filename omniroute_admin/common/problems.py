@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, RequestDataTooBig
 from django.core.exceptions import ValidationError as ModelError
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
@@ -21,6 +22,8 @@ from rest_framework import exceptions as drf
 from rest_framework.views import set_rollback
 
 from omniroute_admin.common.constraints import field_errors
+from omniroute_admin.common.core.keys import blotted
+from omniroute_admin.common.denials import DENIED, is_turned_away, note_denial, note_response
 from omniroute_admin.common.errors import (
     BadRequest,
     Conflict,
@@ -29,15 +32,18 @@ from omniroute_admin.common.errors import (
     MalformedJson,
     NotFound,
     ProductError,
+    RateLimited,
     StateUnavailable,
     TooLarge,
     Unauthenticated,
     escape_pointer,
 )
+from omniroute_admin.common.meters import PROBLEMS
 
 CONTENT_TYPE = "application/problem+json"
-_API_PATHS = ("/api/", "/v1/")
+_API_PATHS = ("/api/", "/v1/", "/metrics")
 _BODY_WIDE = {"non_field_errors", NON_FIELD_ERRORS}
+_REFUSED, _LED_ELSEWHERE = 400, 302
 # A caller may have put a key where it does not belong; an answer that repeats it would spread it.
 _KEY = re.compile(rb"orl_[A-Za-z0-9_-]{8,}")
 _log = logging.getLogger(__name__)
@@ -64,11 +70,15 @@ def problem_document(error: ProductError) -> dict[str, Any]:
 
 def problem_response(error: ProductError) -> HttpResponse:
     """Return the answer that tells an error; a key in it is blotted out."""
+    PROBLEMS.add((error.code,))
     body = _KEY.sub(b"orl_...", msgspec.json.encode(problem_document(error)))
     response = HttpResponse(body, status=error.status, content_type=CONTENT_TYPE)
     response["Cache-Control"] = "no-store"
     if error.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):
+        response["Retry-After"] = str(error.wait)
+    response.denied = error.code  # type: ignore[attr-defined] # for the log, where it is a denial
     return response
 
 
@@ -185,10 +195,13 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse |
     if error is None:
         return None
     set_rollback()
-    response = problem_response(error)
-    wait = getattr(exc, "wait", None)
-    if wait is not None:
-        response["Retry-After"] = str(max(1, int(wait)))
+    return problem_response(error)
+
+
+def without_keys(response: HttpResponseBase) -> HttpResponseBase:
+    """Return a page of an error without keys: the one that DEBUG shows for an unknown address repeats the address."""
+    if isinstance(response, HttpResponse) and b"orl_" in response.content:
+        response.content = blotted(response.content.decode(response.charset, "replace")).encode()
     return response
 
 
@@ -199,10 +212,17 @@ class ProblemMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request; an error page becomes a problem document."""
+        """Answer the request; an error page becomes a problem document, a denial is logged."""
         response = self.get_response(request)
-        if response.status_code < HTTPStatus.BAD_REQUEST or not is_api(request.path_info):
+        status = response.status_code
+        if status < _REFUSED:
+            if status == _LED_ELSEWHERE and is_turned_away(request, response):
+                note_denial(request, code="signed_out")
             return response
+        if status in DENIED:
+            note_response(request, response)
+        if not is_api(request.path_info):
+            return without_keys(response) if settings.DEBUG else response
         if response.headers.get("Content-Type", "").startswith(CONTENT_TYPE):
             return response
         return _replaced(response)

@@ -2,10 +2,11 @@
 
 import secrets
 
-from django.contrib.sessions.models import Session
 from django.http import HttpRequest
 
 from omniroute_admin.common.errors import Conflict
+from omniroute_admin.common.models_sign_in import Session
+from omniroute_admin.common.sessions import stored_name
 
 SENT_FORMS = "sent_key_forms"
 """Of which forms a session has made its keys; names of forms, nothing of the keys."""
@@ -28,7 +29,7 @@ def note_sent(request: HttpRequest, *, form_name: str) -> None:
         Conflict: it was sent before.
     """
     key = request.session.session_key
-    Session.objects.select_for_update().filter(pk=key).first()
+    Session.objects.select_for_update().filter(pk=stored_name(key)).first()
     # As it is stored now: what this request has read of it may be older.
     sent: list[str] = type(request.session)(key).get(SENT_FORMS, [])
     if form_name in sent:

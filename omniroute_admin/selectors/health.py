@@ -13,6 +13,11 @@ def unapplied_migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in _shipped_migrations() - applied)
 
 
+def shipped_migrations() -> list[str]:
+    """Return the names of the migrations that this version ships, as `app.name`."""
+    return sorted(f"{app}.{name}" for app, name in _shipped_migrations())
+
+
 @cache
 def _shipped_migrations() -> frozenset[tuple[str, str]]:
     return frozenset(MigrationLoader(None).disk_migrations)

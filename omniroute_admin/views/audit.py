@@ -12,10 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from ladder.views.paging import leaf_of
+from ladder.views.presenting.pruned import PrunedWords, pruned_words
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.changes import ACTS, HistoryEntry
 from omniroute_admin.common.core.roles import AUDIT_READ, role_words
-from omniroute_admin.common.core.screen import Moment, iso_text
+from omniroute_admin.common.core.screen import Glance, Moment, iso_text
 from omniroute_admin.common.core.words import clock_text
 from omniroute_admin.common.errors import ProductError
 from omniroute_admin.common.forms import ActForm, seen_text
@@ -23,6 +24,7 @@ from omniroute_admin.common.history import Actor
 from omniroute_admin.common.kinds import all_kinds, find_kind
 from omniroute_admin.common.scopes import rights_of_user
 from omniroute_admin.common.selectors.history import Asked, count_acts, count_entries, find_acts, find_entries
+from omniroute_admin.common.selectors.horizons import Pruned, audit_horizons
 from omniroute_admin.common.selectors.versions import VersionSeen, see_version
 from omniroute_admin.common.services.rollback import roll_back
 from omniroute_admin.common.views.guard import needs, require_right
@@ -72,8 +74,20 @@ def audit_page(request: HttpRequest) -> HttpResponse:
         "query": asked.query(),
         "previous": asked.query(page=leaf.page - 1) if leaf.page > 1 else None,
         "next": asked.query(page=leaf.page + 1) if leaf.page < leaf.pages else None,
+        "pruned": _pruned(),
     }
     return render(request, "history/audit.html", context)
+
+
+def _pruned() -> PrunedWords | None:
+    """Return what the retention period removed of the history, None where it removed nothing."""
+    found = [one for one in audit_horizons().values() if one.removed]
+    if not found:
+        return None
+    before, moved = max(one.before for one in found), max(one.moved_at for one in found)
+    count = sum(one.removed for one in found)
+    glance = Glance(now=clock.now(), zone=display_zone())
+    return pruned_words(Pruned(before, moved, count), glance=glance, count=count)
 
 
 @needs(AUDIT_READ)

@@ -1,13 +1,13 @@
-"""The page of keys: who holds one, what it may, and making and revoking them (SPEC 4; 5, 8)."""
+"""The page of keys: who holds one, what it may, and making one (SPEC 4; 5, 8)."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
@@ -17,25 +17,39 @@ from ladder.views.paging import leaf_of, page_number
 from omniroute_admin.common import clock
 from omniroute_admin.common.core.roles import KEYS_WRITE
 from omniroute_admin.common.core.screen import Glance, Moment
-from omniroute_admin.common.errors import ProductError
+from omniroute_admin.common.errors import Forbidden, ProductError
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.scopes import rights_of_user
-from omniroute_admin.common.selectors.key_list import KEY_STATES, LIVE, keys_in, state_of_key
+from omniroute_admin.common.selectors.key_list import (
+    ENDED_STATES,
+    EXPIRED,
+    KEY_STATES,
+    LIVE,
+    REPLACED,
+    REVOKED,
+    is_unused,
+    keys_in,
+    state_of_key,
+)
 from omniroute_admin.common.sent import note_sent
-from omniroute_admin.common.services.keys import create_key, revoke_key
+from omniroute_admin.common.services.keys import create_key
 from omniroute_admin.common.services.revision import deciding_write
 from omniroute_admin.common.views.guard import needs
 from omniroute_admin.common.zone import display_zone
-from omniroute_admin.forms import NewKeyForm, RevokeForm
+from omniroute_admin.forms import NewKeyForm
 
 PAGE_SIZE = 50
-_SHAPES = {LIVE: ("usable", "usable"), "expired": ("stale", "stale"), "revoked": ("off", "off")}
-_HIGHEST_ID = 2**31 - 1
+_ENDED = ("off", "off")
+_SHAPES = {LIVE: ("usable", "usable"), EXPIRED: ("stale", "stale"), REPLACED: _ENDED, REVOKED: _ENDED}
 
 
 class KeyRow(msgspec.Struct, frozen=True):
-    """One key as the list shows it; what has no instant is None."""
+    """One key as the list shows it; what has no instant is None.
+
+    `lost` are the scopes it was given and has not, as its maker has them no more. `goes_on` is the end of a key that
+    was rotated.
+    """
 
     key: Any
     state: str
@@ -45,6 +59,14 @@ class KeyRow(msgspec.Struct, frozen=True):
     expires: Moment | None
     used: Moment | None
     revoked: Moment | None
+    goes_on: Moment | None
+    lost: list[str]
+    is_unused: bool
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether no edit brings it back."""
+        return self.state in ENDED_STATES
 
 
 @needs(KEYS_WRITE)
@@ -84,25 +106,6 @@ def new_key_page(request: HttpRequest) -> HttpResponse:
     return _new(request, form, status=400 if form.is_bound else 200)
 
 
-@needs(KEYS_WRITE)
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def revoke_page(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Ask whether a key is to be revoked, and why; sent, revoke it. One that is revoked stays as it is."""
-    key = get_object_or_404(ApiKey.objects.defer("secret_hash"), pk=min(key_id, _HIGHEST_ID))
-    now = clock.now()
-    form = RevokeForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and key.revoked_at is not None:
-        messages.info(request, f"{key.name} was revoked before; nothing was changed.")
-        return redirect("keys")
-    if form.is_valid():
-        revoke_key(key=key, actor=_actor(request), reason=form.cleaned_data["reason"], now=now)
-        messages.success(request, f"{key.name} is revoked. It is refused from now on.")
-        return redirect("keys")
-    context = {"section": "keys", "zone": display_zone().key, "row": row_of(key, now=now), "form": form}
-    return render(request, "keys/revoke.html", context, status=400 if form.is_bound else 200)
-
-
 def row_of(key: ApiKey, *, now: datetime) -> KeyRow:
     """Return a key as the list shows it."""
     glance, state = Glance(now=now, zone=display_zone()), state_of_key(key=key, now=now)
@@ -116,6 +119,9 @@ def row_of(key: ApiKey, *, now: datetime) -> KeyRow:
         expires=_moment(glance, key.expires_at),
         used=_moment(glance, key.last_used_at),
         revoked=_moment(glance, key.revoked_at),
+        goes_on=_moment(glance, key.replaced_until),
+        lost=[scope for scope in key.scopes if scope not in key.granted],
+        is_unused=state == LIVE and is_unused(key=key, now=now),
     )
 
 
@@ -128,23 +134,35 @@ def _moment(glance: Glance, at: datetime | None) -> Moment | None:
 @sensitive_variables("secret")
 def _make(request: HttpRequest, form: NewKeyForm, *, now: datetime) -> HttpResponse:
     data = form.cleaned_data
+    named = {name: data[name] for name in ("name", "scopes", "expires_at", "calls_per_minute", "reason")}
     try:
         with deciding_write():
             note_sent(request, form_name=data["form_name"])
-            key, secret = create_key(
-                name=data["name"],
-                scopes=data["scopes"],
-                expires_at=data["expires_at"],
-                actor=_actor(request),
-                reason=data["reason"],
-                now=now,
-            )
+            key, secret = create_key(**named, actor=actor_of(request), now=now)
     except (ProductError, ValidationError) as error:
-        detail = error.detail if isinstance(error, ProductError) else " ".join(error.messages)
-        return _new(request, form, refused=detail, status=409)
-    context = {"section": "keys", "zone": display_zone().key, "row": row_of(key, now=now), "secret": secret}
-    response = render(request, "keys/made.html", context)
+        return refused(error, lambda **more: _new(request, form, **more))
+    return show_once(request, key=key, secret=secret, now=now)
+
+
+def show_once(
+    request: HttpRequest, *, key: ApiKey, secret: str, now: datetime, old: ApiKey | None = None
+) -> HttpResponse:
+    """Return the one page that shows the text of a key; `old` is the one it takes the place of."""
+    rows = {"row": row_of(key, now=now), "old": None if old is None else row_of(old, now=now)}
+    response = render(
+        request, "keys/made.html", {"section": "keys", "zone": display_zone().key, "secret": secret, **rows}
+    )
     add_never_cache_headers(response)
+    return response
+
+
+def refused(error: ProductError | ValidationError, show: Callable[..., HttpResponse]) -> HttpResponse:
+    """Show a form again with what the service refused: 403 where it is beyond the sender's rights, else 409."""
+    if isinstance(error, ValidationError):
+        return show(refused=" ".join(error.messages), status=409)
+    words = " ".join([error.detail, *(f"{bad.sentence()}." for bad in error.errors)])
+    response = show(refused=words, status=403 if isinstance(error, Forbidden) else 409)
+    response.denied = error.code  # type: ignore[attr-defined] # for the log
     return response
 
 
@@ -153,5 +171,6 @@ def _new(request: HttpRequest, form: NewKeyForm, *, refused: str = "", status: i
     return render(request, "keys/new.html", context, status=status)
 
 
-def _actor(request: HttpRequest) -> Actor:
+def actor_of(request: HttpRequest) -> Actor:
+    """Return the signed-in user as who acts."""
     return Actor(name=request.user.get_username(), user_id=request.user.pk)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -35,13 +35,14 @@ PAGES = {
     "uncurated": "/catalogue/uncurated",
     "spend": "/spend",
     "timeline": "/timeline",
+    "alerts": "/alerts",
     "audit": "/audit",
     "keys": "/keys",
     "admin": "/admin/ladder/connection/",
 }
 """Every page, shown wide, light and dark; those that an operator opens on a phone are shown narrow too."""
 
-ON_A_PHONE = ("ladder", "connection", "tuning", "spend", "timeline")
+ON_A_PHONE = ("ladder", "connection", "tuning", "spend", "timeline", "alerts")
 PICTURES = (
     *((f"{name}-1440-{theme}", path, 1440, theme) for name, path in PAGES.items() for theme in ("light", "dark")),
     *((f"{name}-390-{theme}", PAGES[name], 390, theme) for name in ON_A_PHONE for theme in ("light", "dark")),
@@ -123,6 +124,7 @@ def _fill() -> None:
         make_fleet(now=clock.now())
     _spend(now=clock.now())
     _lived(now=clock.now())
+    _alert(now=clock.now())
 
 
 def _lived(*, now: datetime) -> None:
@@ -154,6 +156,40 @@ def _lived(*, now: datetime) -> None:
     actor, why = Actor(name="jonas"), "the team seat flutters around 5 %"
     update_settings(changes=changes, actor=actor, reason=why, now=now - timedelta(hours=2))
     record_beat(name="beat", now=now)
+
+
+def _alert(*, now: datetime) -> None:
+    """Let rules have raised something, and deliveries be in every state."""
+    from django.conf import settings
+
+    from ladder.core.channels import Channel
+    from ladder.models import AlertDelivery, AlertRule
+    from ladder.services.alert_rules import add_usual_rules, send_test, update_rule
+    from ladder.services.alerts import look_for_alerts
+    from omniroute_admin.common.history import Actor
+
+    settings.ALERT_CHANNELS = {
+        name: Channel(name, kind, "") for name, kind in (("mail", "mail"), ("ops", "slack"), ("hook", "webhook"))
+    }
+    by = {"actor": Actor(name="mira"), "reason": "a start"}
+    add_usual_rules(channel="ops", now=now - timedelta(days=1), **by)
+    AlertRule.objects.update(for_seconds=0)
+    for kind, changes in (
+        ("rung_exhausted", {"channels": ["ops", "mail"], "quiet_from": time(22), "quiet_to": time(7)}),
+        ("overage", {"is_enabled": False}),
+        ("pool_empty", {"subject": "auto/vision:subscription"}),
+        ("unreviewed", {"subject": "cursor"}),
+    ):
+        rule = AlertRule.objects.get(looks_for=kind)
+        update_rule(rule=rule, changes=changes | {"quiet_zone": "Europe/Berlin"}, now=now - timedelta(hours=2), **by)
+    look_for_alerts(now=now - timedelta(minutes=41))
+    tests = send_test(rule=AlertRule.objects.get(looks_for="rung_exhausted"), actor=Actor(name="mira"), now=now)
+    AlertDelivery.objects.filter(kind="raised").update(state="sent", attempts=1, next_attempt_at=None)
+    AlertDelivery.objects.filter(pk=tests[0].pk).update(
+        state="given_up", attempts=1, next_attempt_at=None, last_error="answered 404"
+    )
+    last = {"attempts": 1, "last_error": "did not answer within 30 s", "next_attempt_at": now + timedelta(minutes=1)}
+    AlertDelivery.objects.filter(pk=tests[1].pk).update(state="failed", **last)
 
 
 _CODES = {"exhausted": "quota_exhausted", "cooldown": "cooldown"}

@@ -145,7 +145,7 @@ def test_a_change_by_another_process_is_seen_by_its_revision() -> None:
     key, secret = make()
     assert live_key(secret=secret, now=NOW) is not None
     with deciding_write():
-        ApiKey.objects.filter(pk=key.pk).update(scopes=["catalog:read", "no:such"])
+        ApiKey.objects.filter(pk=key.pk).update(granted=["catalog:read", "no:such"])
     facts = live_key(secret=secret, now=NOW)
     assert facts is not None
     assert facts.scopes == {"catalog:read"}

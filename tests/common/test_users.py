@@ -166,7 +166,7 @@ def test_ones_own_new_password_is_told_too(client: Client) -> None:
     row = user("mira", "viewer")
     client.force_login(row)
     client.post(
-        reverse("admin:password_change"),
+        reverse("account-password"),
         {"old_password": "x", "new_password1": PASSWORD, "new_password2": PASSWORD},
     )
     assert (entries("mira")[-1].did, entries("mira")[-1].who) == ("password set", "mira")

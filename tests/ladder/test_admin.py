@@ -17,6 +17,9 @@ from omniroute_admin.common.history import Actor, stamp
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.revision import deciding_write
 from tests.factories import (
+    AlertDeliveryFactory,
+    AlertFactory,
+    AlertRuleFactory,
     BillingEntryFactory,
     BreakerFactory,
     ConnectionFactory,
@@ -33,6 +36,23 @@ from tests.factories_ladder import NOW
 
 pytestmark = pytest.mark.django_db
 
+
+def make_sum():
+    return models.LedgerSum.objects.create(
+        connection=ConnectionFactory(),
+        model="m",
+        rung="cheap",
+        money_kind="budget",
+        booked_at=NOW,
+        booked_usd=2,
+        estimated_usd=1,
+        folded_rows=2,
+        folded_events=2,
+        folded_estimates=1,
+        last_at=NOW,
+    )
+
+
 ROWS = [
     (models.Connection, ConnectionFactory),
     (models.QuotaWindow, QuotaWindowFactory),
@@ -44,8 +64,12 @@ ROWS = [
     (models.UsageEvent, UsageEventFactory),
     (models.SpendHold, SpendHoldFactory),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
+    (models.LedgerSum, make_sum),
     (models.RungFlip, RungFlipFactory),
     (models.RungSample, RungSampleFactory),
+    (models.AlertRule, AlertRuleFactory),
+    (models.Alert, AlertFactory),
+    (models.AlertDelivery, AlertDeliveryFactory),
 ]
 NEW = {"connection_id": "c1", "provider": "Claude", "auth_type": "oauth", "is_enabled": "on", "excluded_models": "[]"}
 
@@ -318,3 +342,23 @@ def test_the_history_of_a_budget_shows_its_reset_with_both_values_m9(boss):
     assert "once more" in text
     told = " ".join(re.sub(r"<[^>]*>", " ", text).split())
     assert "2026-08-22 12:00:00+00:00 → 2026-08-22 13:00:00+00:00" in told
+
+
+def test_a_rule_of_alerts_is_made_changed_and_deleted_by_its_service(boss):
+    values = {"looks_for": "budget", "name": "Money", "threshold": "80", "channels": '["ops"]', "for_seconds": "0"}
+    values |= {"quiet_zone": "UTC", "quiet_days": "[]", "is_enabled": "on"}
+    add = address(models.AlertRule, "add")
+    refused = boss.post(add, values | {"threshold": "101", "change_reason": "x"}, follow=True)
+    assert "threshold: Expected 1 to 100 %." in refused.content.decode()
+    boss.post(add, values | {"change_reason": "money"})
+    row = models.AlertRule.objects.get()
+    assert (row.created_at, row.channels, row.history.get().history_change_reason) == (NOW, ["ops"], "money")
+    save(boss, row, **values | {"threshold": "90"})
+    row.refresh_from_db()
+    assert (row.threshold, row.history.latest("history_id").history_change_reason) == (90, "why not")
+    alert = AlertFactory(rule=row)
+    page = address(models.AlertRule, "delete", row.pk)
+    assert boss.get(page).status_code == 200
+    boss.post(page, {"post": "yes", "change_reason": "gone"})
+    alert.refresh_from_db()
+    assert (models.AlertRule.objects.count(), alert.rule) == (0, None)

@@ -4,16 +4,19 @@ import json
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connections
 
+from ladder.core.ledger import Spend
 from ladder.core.values import Rung
 from ladder.models import SpendHold, UsageEvent
-from ladder.selectors.ledger import read_active_holds, read_budgets
+from ladder.selectors.ledger import read_active_holds, read_budgets, read_spend
 from ladder.selectors.ledger_faults import check_ledger
+from ladder.services.folding import fold_ledger
+from ladder.services.pruning import Run
 from omniroute_admin.programs import programs_to_run
 from tests.factories import ConnectionFactory
 from tests.ladder.services.booking import make_ladder, set_budget, usd
@@ -134,3 +137,33 @@ def test_of_fifty_parallel_holds_of_a_dime_on_a_dollar_exactly_ten_are_granted_m
     holds = read_active_holds(now=datetime.now(UTC))[Rung.CHEAP]
     assert sum(one.amount_usd for one in holds) == usd("1.00")
     assert SpendHold.objects.count() == 10
+
+
+def test_what_is_sent_again_while_it_is_folded_is_never_booked_twice(server: Server) -> None:
+    ConnectionFactory(connection_id="paid-2", provider="openrouter", auth_type="apikey")
+    at = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=100)
+    events = [
+        {
+            "event_id": f"e{number}",
+            "connection_id": ("paid", "paid-2")[number % 2],
+            "model": "small",
+            "occurred_at": (at + number * timedelta(minutes=1)).isoformat(),
+            "cost_usd": "0.010001",
+        }
+        for number in range(240)
+    ]
+    bodies = [{"events": events[start : start + 3]} for start in range(0, len(events), 3)]
+    sent = server.send_all("/api/v1/telemetry/usage", bodies)
+    assert sum(told["accepted"] for _, told in sent) == 240
+    now = datetime.now(UTC)
+    with ThreadPoolExecutor(1) as beside:
+        again = beside.submit(server.send_all, "/api/v1/telemetry/usage", bodies * 3)
+        folded = fold_ledger(before=at + timedelta(minutes=200), run=Run(now=now, batch=7))
+        answers = again.result()
+    assert folded.removed[0].rows == 200
+    assert {status for status, _ in answers} == {200}
+    assert sum(told["accepted"] + told["superseded"] for _, told in answers) == 0
+    codes = {one["code"] for _, told in answers for one in told["rejected"]}
+    assert codes == {"too_old"}
+    assert read_spend(rung=Rung.CHEAP, start=at, end=now) == Spend(usd("2.400240"), 240, 0)
+    assert check_ledger().faults == ()

@@ -29,7 +29,8 @@ def test_the_timelines_tasks_can_be_delivered_twice():
     BillingEntryFactory(provider="claude", auth_type=None)
     ModelPriceFactory(provider="claude", model="opus")
     QuotaWindowFactory(observed_at=NOW, received_at=NOW)
-    RungSampleFactory(at=NOW - timedelta(days=200))
+    for minute in (0, 1):
+        RungSampleFactory(at=NOW - timedelta(days=200) + timedelta(minutes=minute))
     with time_machine.travel(NOW, tick=False):
         note_flips.delay()
     with time_machine.travel(NOW + timedelta(minutes=5), tick=False):
@@ -39,7 +40,7 @@ def test_the_timelines_tasks_can_be_delivered_twice():
             thin_timeline.delay()
             expire_holds.delay()
             close_budget_windows.delay()
-    assert (RungFlip.objects.count(), RungSample.objects.count(), TimelineCursor.objects.get().version) == (1, 5, 2)
+    assert (RungFlip.objects.count(), RungSample.objects.count(), TimelineCursor.objects.get().version) == (1, 6, 2)
 
 
 @pytest.mark.django_db

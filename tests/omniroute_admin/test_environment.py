@@ -25,6 +25,9 @@ GOOD_KEY = "k" * 25 + "0123456789" * 3
         ("HSTS_SECONDS", "-1", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
         ("HSTS_SECONDS", "11", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
         ("HSTS_SECONDS", "1.5", lambda env: env.integer("HSTS_SECONDS", 5, lowest=0, highest=10)),
+        ("KEEP_LEDGER_DAYS", "61", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
+        ("KEEP_LEDGER_DAYS", "-1", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
+        ("KEEP_LEDGER_DAYS", "a year", lambda env: env.days("KEEP_LEDGER_DAYS", 800, lowest=62)),
         ("LOG_LEVEL", "LOUD", lambda env: env.choice("LOG_LEVEL", "INFO", ["INFO", "DEBUG"])),
         ("TIME_ZONE_DISPLAY", "Mars/Olympus", lambda env: env.zone("TIME_ZONE_DISPLAY")),
         ("TIME_ZONE_DISPLAY", "../../etc/passwd", lambda env: env.zone("TIME_ZONE_DISPLAY")),
@@ -49,6 +52,11 @@ def test_a_bad_value_is_refused_with_its_name_and_without_a_secret(
         read(Environment({name: value}))
     assert str(refusal.value).startswith(f"{name}: ")
     assert "hidden" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("value", "days"), [("0", 0), ("62", 62), ("", 800), ("99999", 99999)])
+def test_a_period_is_for_ever_or_no_shorter_than_its_least(value: str, days: int) -> None:
+    assert Environment({"KEEP_LEDGER_DAYS": value}).days("KEEP_LEDGER_DAYS", 800, lowest=62) == days
 
 
 @pytest.mark.parametrize("word", ["true", "True", "1", "yes", " on "])
@@ -136,6 +144,36 @@ def test_a_secret_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
 def test_a_given_secret_key_is_not_kept(tmp_path: Path) -> None:
     assert Environment({"SECRET_KEY": GOOD_KEY}).secret_key("SECRET_KEY", tmp_path) == GOOD_KEY
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_secret_key_and_a_database_password_come_from_files(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{GOOD_KEY}\n")
+    assert Environment({"SECRET_KEY_FILE": str(tmp_path / "key")}).secret_key("SECRET_KEY", tmp_path) == GOOD_KEY
+    entry = Environment({}).database("DATABASE_URL", "postgres://u@h/n", password="p/:@w")
+    assert (entry["USER"], entry["PASSWORD"], entry["HOST"]) == ("u", "p/:@w", "h")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"SECRET_KEY_FILE": "{}/none"}, "SECRET_KEY_FILE: the file .*/none cannot be read"),
+        ({"SECRET_KEY_FILE": "{}/empty"}, "SECRET_KEY_FILE: the file .*/empty is empty"),
+        ({"SECRET_KEY_FILE": "{}/short"}, "SECRET_KEY: it has fewer than 50 characters"),
+        ({"SECRET_KEY_FILE": "{}/short", "SECRET_KEY": GOOD_KEY}, "SECRET_KEY_FILE: SECRET_KEY is set too"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_named(tmp_path: Path, values: dict[str, str], said: str) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "short").write_text("hidden")
+    with pytest.raises(ImproperlyConfigured, match=said) as refusal:
+        Environment({name: text.format(tmp_path) for name, text in values.items()}).secret_key("SECRET_KEY", tmp_path)
+    assert "hidden" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["postgres://u:p@h/n", "sqlite:////tmp/none/x.sqlite3"])
+def test_a_password_beside_an_address_that_needs_none_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_PASSWORD_FILE: DATABASE_URL needs none"):
+        Environment({}).database("DATABASE_URL", url.replace("/tmp/none", str(tmp_path)), password="hidden")
 
 
 def test_a_bad_setting_ends_a_command_with_one_sentence() -> None:

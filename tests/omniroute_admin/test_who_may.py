@@ -1,6 +1,8 @@
-"""SPEC 5, Roles: every page, every list of the admin and every call by session, for every role, from a table.
+"""SPEC 5, Roles: every page and every list of the admin, for every role, from a table.
 
-A page without a line in PAGES fails here, and so does a list of the admin without one in LISTS.
+How to add a page: one line in PAGES, from its name in the URL configuration to an example of its address, the roles
+that open it and, where it has a form, those that may send it. A list of the admin: one line in LISTS. A page without a
+line fails here, and so does a list. The calls of the API have their table in test_who_may_call.py.
 """
 
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import get_resolver, reverse
@@ -17,7 +20,7 @@ from omniroute_admin.common.admin_rights import ByRights
 from omniroute_admin.common.core.roles import ROLES
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.services.keys import create_key
-from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
+from tests.factories import AlertDeliveryFactory, BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -30,8 +33,10 @@ ADMINISTRATORS = {ADMINISTRATOR}
 NOBODY_YET = "no role"
 ONLY_SENT = (405,)
 """What a page answers that has only a form to be sent to it."""
-ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics", "login", "logout")
-"""Addresses that this table does not speak of: machines' own, and the way in and out."""
+EVERYBODY = ALL | {NOBODY_YET}
+"""Whoever is signed in: what is one's own needs no role."""
+ELSEWHERE = ("api/", "admin/", "v1/", "healthz", "readyz", "metrics")
+"""Addresses that this table does not speak of: machines' own."""
 
 
 class Line(NamedTuple):
@@ -78,18 +83,48 @@ PAGES: dict[str, Line] = {
     "spend-breakdown": Line("/spend/breakdown.csv", ALL),
     "spend-events": Line("/spend/events.csv", ALL),
     "timeline": Line("/timeline", ALL),
+    "alerts": Line("/alerts", ALL),
+    "live-alerts": Line("/live/alerts", ALL),
+    "alerts-usual": Line("/alerts/usual", OPERATORS, sends=OPERATORS),
+    "alert-rule-new": Line("/alerts/rules/new", OPERATORS, sends=OPERATORS),
+    "alert-rule": Line("/alerts/rules/{rule}", ALL, sends=OPERATORS),
+    "alert-rule-pause": Line("/alerts/rules/{rule}/pause", OPERATORS, sends=OPERATORS),
+    "alert-rule-delete": Line("/alerts/rules/{rule}/delete", OPERATORS, sends=OPERATORS),
+    "alert-rule-test": Line("/alerts/rules/{rule}/test", OPERATORS, sends=OPERATORS, shows=ONLY_SENT),
+    "alert-again": Line("/alerts/deliveries/{delivery}/again", OPERATORS, sends=OPERATORS, shows=ONLY_SENT),
     "audit": Line("/audit", AUDIT),
     "audit-csv": Line("/audit.csv", AUDIT),
     "audit-json": Line("/audit.json", AUDIT),
     "history-version": Line("/audit/settings/{settings}", AUDIT, sends=OPERATORS),
     "keys": Line("/keys", ADMINISTRATORS),
     "key-new": Line("/keys/new", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "key-edit": Line("/keys/{key}/edit", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "key-rotate": Line("/keys/{key}/rotate", ADMINISTRATORS, sends=ADMINISTRATORS),
     "key-revoke": Line("/keys/{key}/revoke", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "account-of": Line("/accounts/{account}", ADMINISTRATORS, sends=ADMINISTRATORS),
+    "account": Line("/account", EVERYBODY),
+    "account-password": Line("/account/password", EVERYBODY, sends=EVERYBODY, shows=(200, 302)),
+    "account-factor": Line("/account/second-factor", EVERYBODY, sends=EVERYBODY, shows=(200, 302)),
+    # The last one: whoever sends it is signed out.
+    "account-sign-out": Line("/account/sign-out", EVERYBODY, sends=EVERYBODY, shows=ONLY_SENT),
 }
+
+WAYS_IN: dict[str, tuple[str, int, int]] = {
+    "login": ("/login", 200, 200),
+    "login-code": ("/login/code", 302, 302),
+    "login-new-factor": ("/login/second-factor", 302, 302),
+    "sso": ("/login/sso", 404, 404),
+    "sso-callback": ("/login/sso/callback", 404, 404),
+    "logout": ("/logout", 405, 302),
+}
+"""The addresses for strangers: what each answers one who opens it, and one who sends an empty form, where no single
+sign-on is configured."""
 
 LISTS: dict[str, tuple[set[str], set[str]]] = {
     "common.apikey": (ADMINISTRATORS, ADMINISTRATORS),
     "common.heartbeat": (ALL, set()),
+    "common.taskrun": (ALL, set()),
+    "common.horizon": (ALL, set()),
     "auth.user": (ADMINISTRATORS, ADMINISTRATORS),
     "auth.group": (ADMINISTRATORS, set()),
     "billing_catalog.billingentry": (ALL, CURATORS),
@@ -110,8 +145,12 @@ LISTS: dict[str, tuple[set[str], set[str]]] = {
     "ladder.rungbudget": (ALL, set()),
     "ladder.usageevent": (ALL, set()),
     "ladder.spendhold": (ALL, set()),
+    "ladder.ledgersum": (ALL, set()),
     "ladder.rungflip": (ALL, set()),
     "ladder.rungsample": (ALL, set()),
+    "ladder.alertrule": (ALL, OPERATORS),
+    "ladder.alert": (ALL, set()),
+    "ladder.alertdelivery": (ALL, set()),
 }
 """Of each list of the admin: who sees it, and who may add to it."""
 
@@ -130,7 +169,7 @@ CALLS: list[tuple[str, str, Any, set[str]]] = [
 
 
 @pytest.fixture
-def there() -> dict[str, int]:
+def there() -> dict[str, Any]:
     """Store what the addresses name, and return their numbers."""
     from ladder.models import LadderSettings
 
@@ -144,11 +183,15 @@ def there() -> dict[str, int]:
         now=datetime(2026, 8, 22, tzinfo=UTC),
     )
     entry, price = BillingEntryFactory(provider="claude"), ModelPriceFactory(provider="openai", model="gpt-5")
+    delivery = AlertDeliveryFactory()
     return {
+        "rule": delivery.rule.pk,
+        "delivery": delivery.pk,
         "key": key.pk,
         "entry": entry.pk,
         "price": price.pk,
         "settings": LadderSettings.history.latest("history_id").history_id,
+        "account": get_user_model().objects.create_user("somebody").pk,
     }
 
 
@@ -182,7 +225,14 @@ def lists() -> dict[str, Any]:
 
 
 def test_every_page_has_a_line_in_the_table_of_who_may_open_it() -> None:
-    assert sorted(set(page_names())) == sorted(PAGES)
+    assert sorted(set(page_names())) == sorted([*PAGES, *WAYS_IN])
+
+
+def test_the_ways_in_answer_a_stranger_as_their_lines_say_and_lead_nowhere_but_to_the_login_page() -> None:
+    for name, (address, opened, sent) in WAYS_IN.items():
+        for response, status in ((Client().get(address), opened), (Client().post(address, {}), sent)):
+            assert response.status_code == status, name
+            assert response.get("Location", "/login") == "/login", name
 
 
 def test_every_list_of_the_admin_has_a_line_and_names_its_rights() -> None:

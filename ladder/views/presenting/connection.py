@@ -9,7 +9,8 @@ import msgspec
 from billing_catalog.core.values import Matched, Overage, Verdict
 from billing_catalog.models import BillingEntry
 from ladder.core.explain import PoolPlace
-from ladder.core.occupancy import Occupancy, Place
+from ladder.core.occupancy import Occupancy
+from ladder.core.places import Place
 from ladder.core.reasons import Code, Family
 from ladder.models import Connection
 from ladder.views.presenting.places import Around, PlaceRow, place_row

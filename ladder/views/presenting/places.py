@@ -7,7 +7,8 @@ from decimal import Decimal
 import msgspec
 
 from billing_catalog.core.values import Billing, Overage
-from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy, WindowView
+from ladder.core.occupancy import BudgetView, Occupancy, RungOccupancy
+from ladder.core.places import Place, WindowView
 from ladder.core.reasons import Code
 from ladder.core.values import LadderSettings, QuotaVerdict, ReadingStatus, Rung
 from ladder.selectors.screen import ActingCooldown

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import msgspec
 
-from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy
+from ladder.core.occupancy import BudgetView, Occupancy, RungOccupancy
+from ladder.core.places import Place
 from ladder.core.values import Rung
 from ladder.views.presenting.money import budget_words
 from ladder.views.presenting.names import name_segment

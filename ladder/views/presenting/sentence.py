@@ -4,12 +4,13 @@ from datetime import datetime
 
 import msgspec
 
-from ladder.core.occupancy import Occupancy, Place, PoolLine, RungOccupancy
+from ladder.core.alert_conditions import is_exhausted
+from ladder.core.occupancy import Occupancy, PoolLine, RungOccupancy
+from ladder.core.places import Place
 from ladder.core.reasons import EmptyCode
 from ladder.core.values import Empty
 from ladder.views.presenting.money import BudgetWords, budget_words
 from ladder.views.presenting.names import Labels, name_segment
-from ladder.views.presenting.values import TRIED_STATES
 from omniroute_admin.common.core.screen import Glance, Segment, moment_segments
 from omniroute_admin.common.core.words import count_text
 
@@ -170,5 +171,4 @@ def exhausted_rungs(occupancy: Occupancy) -> int:
 
 
 def _is_exhausted(occupancy: Occupancy, rung: RungOccupancy) -> bool:
-    states = {place.state for place in occupancy.places if place.rung_index == rung.rung_index}
-    return bool(states - {"off"}) and not states & TRIED_STATES
+    return is_exhausted(place for place in occupancy.places if place.rung_index == rung.rung_index)

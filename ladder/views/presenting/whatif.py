@@ -7,7 +7,8 @@ from datetime import datetime
 import msgspec
 
 from ladder.core.moves import Move, PoolMove, Tally
-from ladder.core.occupancy import BudgetView, Occupancy, Place, RungOccupancy
+from ladder.core.occupancy import BudgetView, Occupancy, RungOccupancy
+from ladder.core.places import Place
 from ladder.core.values import LadderSettings
 from ladder.core.whatif import Key
 from ladder.selectors.whatif import WhatIf

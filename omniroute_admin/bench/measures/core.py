@@ -14,7 +14,7 @@ from ladder.core.snapshot import Snapshot
 from ladder.core.values import Facts, PoolOptions
 from ladder.selectors.state import get_snapshot
 from omniroute_admin.bench.bodies import candidates, pool_body, recurring_candidates
-from omniroute_admin.bench.results import Result
+from omniroute_admin.bench.results import Result, Timing
 from omniroute_admin.bench.stage import Fleet, Stage, alternately
 from omniroute_admin.common import clock
 
@@ -63,8 +63,25 @@ def measure_growth(stage: Stage) -> Iterator[Result]:
     facts = snapshot.facts
     recurring, distinct = _recurring(stage.fleet), _distinct(stage.fleet)
     yield from _growth(stage, "recurring", lambda _: (lambda: snapshot, recurring), now)
+    yield from _growth_of_reading(stage, recurring)
     yield from _growth(stage, "distinct", lambda _: (lambda: snapshot, distinct), now)
     yield from _growth(stage, "from-nothing", lambda count: _from_nothing(grown(facts, count), stage.fleet), now)
+
+
+def _growth_of_reading(stage: Stage, lists: Lists) -> Iterator[Result]:
+    """Measure how `json.loads` of the same questions grows: what no decision about them can be asked to stay below."""
+    acts = [_reading(lists(count // EACH, 0)) for count in JUDGEMENTS]
+    timings = alternately(max(3, stage.options.few_rounds // 2), "growth json.loads", *acts, warm_up=1)
+    yield from _grown_rows("json-loads", timings, target=None)
+
+
+def _reading(body: bytes) -> Callable[[int], float]:
+    def read(_: int) -> float:
+        began = perf_counter()
+        json.loads(body)
+        return perf_counter() - began
+
+    return read
 
 
 def _growth(
@@ -75,6 +92,10 @@ def _growth(
         decide, _ = _decide_and_read(*make(count), count // EACH, now)
         acts.append(decide)
     timings = alternately(max(3, stage.options.few_rounds // 2), f"growth {kind}", *acts, warm_up=1)
+    yield from _grown_rows(kind, timings, target=GROWTH_TARGET)
+
+
+def _grown_rows(kind: str, timings: list[Timing], *, target: float | None) -> Iterator[Result]:
     for place, (count, timing) in enumerate(zip(JUDGEMENTS, timings, strict=True)):
         before = timings[place - 1] if place else None
         yield Result(
@@ -82,7 +103,7 @@ def _growth(
             measured=timing,
             floor=before,
             floor_is="a tenth of the judgements" if place else "",
-            target=GROWTH_TARGET if place else None,
+            target=target if place else None,
             more={"judgements": count},
         )
 

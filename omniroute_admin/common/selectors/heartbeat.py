@@ -1,5 +1,6 @@
 """Whether scheduler and worker live, told by their heartbeat."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -7,6 +8,11 @@ import msgspec
 from django.conf import settings
 
 from omniroute_admin.common.models import Heartbeat
+
+CHAIN, SCHEDULER, WORKER = "beat", "scheduler", "worker"
+
+PROCESSES: Mapping[str, str] = {CHAIN: "chain", SCHEDULER: "scheduler", WORKER: "worker"}
+"""Whose heartbeats there are, and what the metrics call them: the chain is scheduler, broker and worker together."""
 
 MISSED_BEATS = 3
 GRACE = timedelta(seconds=60)
@@ -31,7 +37,7 @@ class PeriodicWork(msgspec.Struct, frozen=True):
 
 def periodic_work(*, now: datetime, started_at: datetime) -> PeriodicWork:
     """Return the last heartbeat; it is late after three missed ones, but not in the first minute since `started_at`."""
-    beat = Heartbeat.objects.filter(name="beat").values_list("beat_at", flat=True).first()
+    beat = Heartbeat.objects.filter(name=CHAIN).values_list("beat_at", flat=True).first()
     allowed = timedelta(seconds=MISSED_BEATS * settings.HEARTBEAT_SECONDS)
     if beat is not None and now - beat <= allowed:
         return PeriodicWork(beat, PeriodicState.RUNNING, beat + allowed + _TICK)

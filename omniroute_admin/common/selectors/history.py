@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from django.db.models import CharField, Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Value
 
-from omniroute_admin.common.core.changes import EMPTY, NOTHING, FieldChange, HistoryEntry
+from omniroute_admin.common.core.changes import CHANGED, EMPTY, NOTHING, FieldChange, HistoryEntry
 from omniroute_admin.common.kinds import Kind, all_kinds, find_kind
+from omniroute_admin.common.selectors.horizons import audit_horizons
 
 NOBODY_NAMED = "nobody named"
 """Who made a change of which the history knows no name: the installation itself, or a shell."""
@@ -107,13 +108,16 @@ def find_places(*, asked: Asked, limit: int | None = None, offset: int = 0) -> l
 
 
 def entries_at(*, places: Sequence[Place]) -> list[HistoryEntry]:
-    """Return the changes at these places, in their order; one query per kind among them."""
+    """Return the changes at these places, in their order; one query, and one more per kind among them."""
     wanted = sorted(places)
     told: dict[Place, HistoryEntry] = {}
+    horizons = audit_horizons() if wanted else {}
     for key, group in groupby(wanted, key=lambda place: place[0]):
-        kind = find_kind(key)
+        kind, cut = find_kind(key), horizons.get(key)
         if kind is not None:
-            told |= {(key, one.history_id): one for one in _read(kind, [history_id for _, history_id in group])}
+            ids = [history_id for _, history_id in group]
+            found = _read(kind, ids, told_from=None if cut is None else cut.before)
+            told |= {(key, one.history_id): one for one in found}
     return [told[place] for place in places if place in told]
 
 
@@ -210,8 +214,11 @@ def _all_of(kind: Kind, parts: Iterable[str]) -> Q:
     return found
 
 
-def _read(kind: Kind, ids: Sequence[int]) -> Iterator[HistoryEntry]:
-    """Yield the changes of one kind; one query reads the versions and those before them."""
+def _read(kind: Kind, ids: Sequence[int], *, told_from: datetime | None) -> Iterator[HistoryEntry]:
+    """Yield the changes of one kind; one query reads the versions and those before them.
+
+    What an entry from before `told_from` changed is not told: the one before it may have been removed.
+    """
     older = kind.versions.filter(id=OuterRef("id"), history_id__lt=OuterRef("history_id"))
     before = Subquery(older.order_by("-history_id").values("history_id")[:1])
     asked = kind.versions.filter(history_id__in=ids)
@@ -224,11 +231,12 @@ def _read(kind: Kind, ids: Sequence[int]) -> Iterator[HistoryEntry]:
     for history_id in sorted(found):
         version = found[history_id]
         if history_id in wanted:
-            yield _entry(kind, version, last.get(version.id))
+            is_cut = told_from is not None and version.history_date < told_from
+            yield _entry(kind, version, None if is_cut else last.get(version.id), is_cut=is_cut)
         last[version.id] = version
 
 
-def _entry(kind: Kind, version: Any, before: Any | None) -> HistoryEntry:
+def _entry(kind: Kind, version: Any, before: Any | None, *, is_cut: bool = False) -> HistoryEntry:
     act = kind.act_of(version)
     return HistoryEntry(
         kind=kind.key,
@@ -238,7 +246,7 @@ def _entry(kind: Kind, version: Any, before: Any | None) -> HistoryEntry:
         reason=version.history_change_reason or "",
         act=act,
         what=kind.name(version),
-        changes=(*_changes(kind, version, before), *kind.more(version, before)),
+        changes=() if is_cut and act == CHANGED else (*_changes(kind, version, before), *kind.more(version, before)),
         may_roll_back=kind.roll_back is not None,
         did=kind.did(version, before) or act,
         row=version.id,

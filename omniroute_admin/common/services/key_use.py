@@ -47,12 +47,12 @@ def forget_uses() -> None:
 
 def _write(key_id: int, at: datetime) -> None:
     value = connection.ops.adapt_datetimefield_value(at)
-    with _impatient(), transaction.atomic(), connection.cursor() as cursor:
+    with impatient(), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_UPDATE, [value, key_id, value])
 
 
 @contextmanager
-def _impatient() -> Iterator[None]:
+def impatient() -> Iterator[None]:
     """Wait only a moment for SQLite's one write lock: a busy database loses a time of use, not a worker's 20 s."""
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield

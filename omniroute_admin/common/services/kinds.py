@@ -19,13 +19,16 @@ def register_kinds() -> None:
                 "name": Told("name"),
                 "prefix": Told("prefix"),
                 "scopes": Told("scopes"),
+                "granted": Told("may now"),
+                "calls_per_minute": Told("calls a minute", nothing_is("no limit")),
                 "expires_at": Told("expires", nothing_is("never")),
+                "replaced_until": Told("replaced, goes on until", nothing_is("no")),
                 "revoked_at": Told("revoked", nothing_is("no")),
             },
             name=lambda version: f"{version.name} ({version.prefix}…)",
             searched=("name", "prefix"),
             did=_did,
-            kept="A key is not rolled back: what it may is fixed when it is made, and revoked stays revoked.",
+            kept="A key is not rolled back: it is edited on its page, and revoked stays revoked.",
         )
     )
 
@@ -51,6 +54,8 @@ def register_kinds() -> None:
 
 
 def _user_did(version: Any, before: Any | None) -> str | None:
+    if version.act and version.history_type == "~":
+        return str(version.act)
     return "password set" if version.password_set and version.history_type == "~" else None
 
 
@@ -60,5 +65,7 @@ def _new_password(version: Any, before: Any | None) -> Iterator[FieldChange]:
 
 
 def _did(version: Any, before: Any | None) -> str | None:
-    was_revoked = before is not None and before.revoked_at is not None
-    return "revoked" if version.revoked_at is not None and not was_revoked else None
+    if version.revoked_at is not None and (before is None or before.revoked_at is None):
+        return "revoked"
+    is_rotated = before is not None and version.replaced_by_id != before.replaced_by_id
+    return "rotated" if is_rotated else None

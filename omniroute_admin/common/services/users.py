@@ -8,11 +8,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db.models import Q
 
+from omniroute_admin.common.core.keys import blotted
 from omniroute_admin.common.core.roles import ADMINISTRATOR, ROLES, rights_of_roles
 from omniroute_admin.common.errors import Conflict, Forbidden
 from omniroute_admin.common.history import LONGEST_REASON, Actor
 from omniroute_admin.common.models import UserVersion
 from omniroute_admin.common.scopes import rights_of_user
+from omniroute_admin.common.services.key_grants import regrant_keys
 from omniroute_admin.common.services.revision import deciding_write
 
 _TRACKED = ("username", "email", "is_active", "is_superuser")
@@ -27,17 +29,22 @@ def note_user(
     now: datetime,
     password_set: bool = False,
     is_deleted: bool = False,
+    act: str = "",
 ) -> None:
     """Write a version of an account where it differs from the last one; permissions that differ move the revision.
 
-    What one act (same instant, same actor) writes in several steps is one version.
+    What one act (same instant, same actor) writes in several steps is one version. `act` says what was done that no
+    column tells, as `second factor removed`; it makes a version by itself.
     """
     with deciding_write() as write:
         last = UserVersion.objects.filter(id=user.pk).order_by("-history_id").first()
         said = _said(user, is_deleted=is_deleted)
         is_same = last is not None and all(getattr(last, name) == value for name, value in said.items())
-        write.changed = is_deleted or last is None or any(getattr(last, name) != said[name] for name in _PERMITS)
-        if is_same and not password_set and not is_deleted:
+        # A reading of one index where nothing differs: it also mends what a bare statement in a shell left behind.
+        moved = regrant_keys(maker_ids=[user.pk], actor=actor, reason=reason, now=now, gone=is_deleted)
+        differs = last is None or any(getattr(last, name) != said[name] for name in _PERMITS)
+        write.changed = is_deleted or differs or bool(moved)
+        if is_same and not password_set and not is_deleted and not act:
             return
         letter = "-" if is_deleted else "~" if last else "+"
         row = UserVersion(id=user.pk, history_type=letter)
@@ -45,9 +52,9 @@ def note_user(
             row = last
         for name, value in said.items():
             setattr(row, name, value)
-        row.password_set = row.password_set or password_set
+        row.password_set, row.act = row.password_set or password_set, act or row.act
         row.history_date, row.history_actor, row.history_user_id = now, actor.name, actor.user_id
-        row.history_change_reason = reason[:LONGEST_REASON] or None
+        row.history_change_reason = blotted(reason)[:LONGEST_REASON] or None
         row.save()
 
 

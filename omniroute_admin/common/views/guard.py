@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.views.csrf import csrf_failure as default_csrf_failure
 
 from omniroute_admin.common.core.roles import role_words
 from omniroute_admin.common.scopes import rights_of_user, roles_of_user
@@ -36,7 +37,7 @@ def require_right(user: Any, right: str) -> None:
 
 def sign_in_again() -> HttpResponse:
     """Return what a script is told that asks for somebody who is signed out: its page stays and says so."""
-    return HttpResponse("Sign in again.", status=401, content_type="text/plain")
+    return _denied(HttpResponse("Sign in again.", status=401, content_type="text/plain"), "signed_out")
 
 
 def needs(right: str, *, to_change: str | None = None) -> Callable[[View], View]:
@@ -53,27 +54,45 @@ def needs(right: str, *, to_change: str | None = None) -> Callable[[View], View]
                 require_right(request.user, to_change)
             return view(request, *args, **kwargs)
 
-        signed_in = login_required(guard)
-
-        @wraps(view)
-        def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if "HX-Request" in request.headers and not request.user.is_authenticated:
-                return sign_in_again()
-            return signed_in(request, *args, **kwargs)
-
-        return ask
+        return needs_sign_in(guard)
 
     return decorate
+
+
+def needs_sign_in(view: View) -> View:
+    """Let a view be opened by whoever is signed in, with a role or without."""
+    signed_in = login_required(view)
+
+    @wraps(view)
+    def ask(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if "HX-Request" in request.headers and not request.user.is_authenticated:
+            return sign_in_again()
+        return signed_in(request, *args, **kwargs)
+
+    return ask
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403 with the role that is needed, where the refusal names one."""
     right = getattr(exception, "right", None)
+    code = "role_needed" if right else "forbidden"
     if "HX-Request" in request.headers:
-        return HttpResponse(str(exception) or "This is not allowed.", status=403, content_type="text/plain")
+        words = str(exception) or "This is not allowed."
+        return _denied(HttpResponse(words, status=403, content_type="text/plain"), code)
     signed_in = request.user.is_authenticated
     context = {
         "needed": role_words(right) if right else "",
         "roles": roles_of_user(request.user) if signed_in else (),
     }
-    return render(request, "403.html", context, status=403)
+    return _denied(render(request, "403.html", context, status=403), code)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form that another site may have sent (Django's CSRF_FAILURE_VIEW)."""
+    return _denied(default_csrf_failure(request, reason), "csrf_failed")
+
+
+def _denied(response: HttpResponse, code: str) -> HttpResponse:
+    """Put the code on a response, for the log."""
+    response.denied = code  # type: ignore[attr-defined]
+    return response

@@ -1,6 +1,7 @@
 """`manage.py quickstart`: prepare everything and serve it, in one command."""
 
 import errno
+import logging
 import os
 import secrets
 import socket
@@ -18,6 +19,7 @@ from ladder.selectors.demo import read_demo_state
 from omniroute_admin.alone import alone
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.history import Actor
+from omniroute_admin.common.logs import JSON
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.services.keys import create_key
 from omniroute_admin.environment import usable_folder
@@ -27,6 +29,7 @@ from omniroute_admin.supervisor import Supervisor
 ROUTER_SCOPES = ["pools:read", "telemetry:write"]
 OPERATOR = "operator"
 MOST_WORKERS = 64
+_log = logging.getLogger("omniroute_admin.supervisor")
 
 
 class Command(BaseCommand):
@@ -76,6 +79,7 @@ class Command(BaseCommand):
     def _prepare(self, *, demo: bool) -> str | None:
         """Do what is not done yet; return the new router key, if one was made."""
         usable_folder(Path(settings.STATIC_ROOT), "STATIC_ROOT")
+        keep_to_owner(settings.DATABASES["default"])
         call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
         call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
         # The account is made last, so that a first run that was cut short is a first run again.
@@ -128,8 +132,17 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _say(self, line: str) -> None:
+        if settings.LOG_FORMAT == JSON:
+            _log.info(line)
+            return
         self.stdout.write(f"quickstart: {line}")
         self.stdout.flush()
+
+
+def keep_to_owner(database: dict[str, Any]) -> None:
+    """Make a SQLite file that is not there yet one that its owner alone may read; SQLite keeps to its mode."""
+    if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
+        Path(database["NAME"]).touch(mode=0o600)
 
 
 def base_url(*, host: str, port: int) -> str:

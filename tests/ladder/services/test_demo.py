@@ -8,7 +8,8 @@ from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 
 from ladder.core.demo_fleet import FLEET
-from ladder.core.occupancy import State, build_occupancy
+from ladder.core.occupancy import build_occupancy
+from ladder.core.places import State
 from ladder.models import Connection, Cooldown, LadderSettings, QuotaReading, QuotaWindow, RungBudget
 from ladder.selectors.demo import DEMO, demo_connections, read_demo_state
 from ladder.selectors.state import get_snapshot

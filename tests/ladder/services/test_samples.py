@@ -5,15 +5,14 @@ from decimal import Decimal
 
 import pytest
 
-from ladder.models import RungBudget, RungFlip, RungSample
+from ladder.models import RungBudget, RungSample
 from ladder.selectors.timeline import samples_between
-from ladder.services.timeline import Thinned, sample_occupancy, thin_timeline
+from ladder.services.timeline import sample_occupancy, thin_timeline
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import (
     BillingEntryFactory,
     ModelPriceFactory,
     QuotaWindowFactory,
-    RungFlipFactory,
     RungSampleFactory,
 )
 from tests.factories_ladder import NOW
@@ -49,7 +48,7 @@ def test_a_sample_is_one_row_a_rung_and_minute_whoever_takes_it_again():
     assert samples_between(start=NOW, end=NOW + HOUR, rung="cheap").count() == 2
 
 
-def test_age_leaves_the_first_sample_of_an_hour_then_none_and_flips_for_a_year():
+def test_age_leaves_the_first_sample_of_an_hour():
     def sample(before, rung="cheap"):
         return RungSampleFactory(at=NOW - before, rung=rung).pk
 
@@ -59,14 +58,11 @@ def test_age_leaves_the_first_sample_of_an_hour_then_none_and_flips_for_a_year()
         sample(31 * DAY - minute * MINUTE)
     kept.add(min(RungSample.objects.filter(at=NOW - 31 * DAY + 7 * MINUTE, rung="cheap").values_list("pk", flat=True)))
     kept.add(sample(32 * DAY))
-    kept.add(sample(180 * DAY))
-    sample(180 * DAY + SECOND)
-    young, old = RungFlipFactory(at=NOW - 365 * DAY), RungFlipFactory(at=NOW - 365 * DAY - SECOND)
+    kept.add(sample(900 * DAY))
     before = current_revision()
-    assert thin_timeline(now=NOW) == Thinned(samples=4, flips=1)
+    assert thin_timeline(now=NOW) == 3
     assert set(RungSample.objects.values_list("pk", flat=True)) == kept
-    assert set(RungFlip.objects.values_list("pk", flat=True)) == {young.pk} != {old.pk}
-    assert thin_timeline(now=NOW) == Thinned(samples=0, flips=0)
+    assert thin_timeline(now=NOW) == 0
     assert current_revision() == before
 
 
@@ -75,5 +71,5 @@ def test_an_hour_of_utc_is_thinned_whole(hour):
     start = datetime(2026, 1, 1, hour, tzinfo=UTC)
     for minute in range(0, 60, 10):
         RungSampleFactory(at=start + minute * MINUTE)
-    assert thin_timeline(now=start + 40 * DAY).samples == 5
+    assert thin_timeline(now=start + 40 * DAY) == 5
     assert RungSample.objects.get().at == start

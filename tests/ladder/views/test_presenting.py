@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from ladder.core.ids import POOL_IDS
-from ladder.core.occupancy import BudgetView, Occupancy, Place, PoolLine, RungOccupancy, State, WindowView
+from ladder.core.occupancy import BudgetView, Occupancy, PoolLine, RungOccupancy
+from ladder.core.places import Place, State, WindowView
 from ladder.core.values import Accounting, Empty, LadderSettings, Rung
 from ladder.selectors.screen import ActingCooldown
 from ladder.views.presenting.money import budget_words

@@ -19,6 +19,8 @@ from django.test.utils import CaptureQueriesContext
 from ladder.models import Connection, UsageEvent
 from ladder.services.budgets import reset_budget
 from ladder.services.connections import delete_connection
+from ladder.services.folding import fold_ledger
+from ladder.services.pruning import Run
 from ladder.views.spend_query import asked_of, query_of
 from tests.factories import ConnectionFactory, SpendHoldFactory, UsageEventFactory
 from tests.factories_ladder import NOW, OPERATOR
@@ -260,7 +262,7 @@ def test_a_files_money_is_exact_and_its_sum_is_the_truth(viewer: Client) -> None
         "received_at": "2026-08-22T12:00:30Z", "rung": "cheap", "provider": "openrouter", "connection_id": "paid",
         "model": "small", "input_tokens": "7", "output_tokens": "", "cached_input_tokens": "",
         "reported_cost_usd": "0.000001", "full_cost_usd": "0.000001", "adds_usd": "0.000001", "money": "budget",
-        "is_estimated": "no", "corrects_event_id": "", "hold_id": "",
+        "is_estimated": "no", "corrects_event_id": "", "hold_id": "", "sum_of_events": "",
     }  # fmt: skip
     assert (found["fix"]["corrects_event_id"], found["fix"]["adds_usd"]) == ("e1", "0.249999")
     assert found["down"]["adds_usd"] == "-1234.554321"
@@ -424,3 +426,44 @@ def test_indices_find_the_rows_of_the_list_and_of_the_chart(viewer: Client, quer
     assert "usage_by_instant" in plans[0]
     # Of a ledger of one row PostgreSQL finds one index as good as the other.
     assert ("usage_" if is_postgres else "COVERING INDEX usage_totals") in plans[1]
+
+
+def test_events_that_are_kept_as_sums_stand_in_every_total_and_the_page_says_so(viewer: Client) -> None:
+    at = NOW - 3 * DAY
+    record(
+        event("e1", "1.00", at=at),
+        event("e2", None, at=at, model="nobody-knows", input_tokens=1_000_000),
+        event("e3", "2.00"),
+    )
+    before = page(viewer, "?period=7d")
+    told = {kind: rows(before, kind) for kind in ("money totals", "money lines")}
+    fold_ledger(before=NOW - 2 * DAY, run=Run(now=NOW))
+    html = page(viewer, "?period=7d")
+    assert {kind: rows(html, kind) for kind in told} == told
+    said = _plain(html.split('id="folded">')[1].split("</p>")[0])
+    assert said.startswith("2 events of this time are kept as sums only")
+    assert "Events before Thu 14:00 were folded by the retention period, last on 14:00" in said
+    assert "1 to 1 of 1" in html.split('id="h-events"')[1]
+    assert 'id="folded"' not in page(viewer, "?period=today")
+
+
+def test_a_file_of_events_tells_sums_in_rows_of_their_own_and_adds_up_as_before(viewer: Client) -> None:
+    at = NOW - 3 * DAY + timedelta(minutes=7)
+    record(
+        event("e1", "1.00", at=at), event("e2", "0.50", at=at),
+        event("e3", None, at=at, model="nobody-knows", input_tokens=1_000_000),
+        event("e4", None, at=at, model="nobody-knows"), event("e5", "2.00"),
+    )  # fmt: skip
+
+    def total() -> Decimal:
+        return sum((Decimal(row["adds_usd"]) for row in sheet(viewer, "/spend/events.csv?period=7d")), Decimal(0))
+
+    before = total()
+    fold_ledger(before=NOW - 2 * DAY, run=Run(now=NOW))
+    assert total() == before
+    found = {row["sum_of_events"] + row["model"]: row for row in sheet(viewer, "/spend/events.csv?period=7d")}
+    assert set(found) == {"small", "2small", "2nobody-knows"}
+    one = found["2small"]
+    assert (one["event_id"], one["booked_at"], one["received_at"]) == ("", "2026-08-19T12:00:00Z", "")
+    assert (one["adds_usd"], one["full_cost_usd"], one["is_estimated"]) == ("1.50", "1.50", "no")
+    assert found["2nobody-knows"]["is_estimated"] == "yes"

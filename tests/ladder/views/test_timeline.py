@@ -16,6 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from billing_catalog.models import BillingEntry, ModelPrice
 from ladder.models import Connection, LadderSettings, RungBudget, RungSample
 from ladder.selectors.acts import ACTS
+from ladder.services.old_timeline import prune_timeline
+from ladder.services.pruning import Run
 from ladder.services.settings import SettingsChanges, update_settings
 from ladder.services.timeline import note_flips, sample_occupancy
 from omniroute_admin.common import clock
@@ -369,3 +371,15 @@ def test_a_flood_of_prices_of_one_sync_does_not_hide_what_came_before(admin: Cli
     html = page(admin)
     assert "120 prices" in html
     assert "ladder settings" in html.split('id="h-events"')[1]
+
+
+def test_the_page_says_where_the_retention_period_removed_what_it_would_show(viewer: Client) -> None:
+    begin_timeline(MOMENT)
+    add_samples(start=MOMENT - 61 * DAY, end=MOMENT - 59 * DAY, serving="free", step=HOUR)
+    day = f"?day={(MOMENT - 60 * DAY).date()}"
+    assert 'id="pruned"' not in page(viewer, day)
+    prune_timeline(before=MOMENT - 59 * DAY, run=Run(now=MOMENT))
+    html = page(viewer, day)
+    assert "was removed by the retention period" in html.split('id="pruned">')[1].split("</p>")[0]
+    assert 'id="no-samples"' in html
+    assert 'id="pruned"' not in page(viewer)

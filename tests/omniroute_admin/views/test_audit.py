@@ -19,7 +19,10 @@ from django.urls import reverse
 from billing_catalog.services import entries
 from ladder.models import LadderSettings
 from ladder.services.connections import create_connection, update_connection
+from ladder.services.old_versions import prune_versions
+from ladder.services.pruning import Run
 from ladder.services.settings import SettingsChanges, update_settings
+from omniroute_admin.common import clock
 from omniroute_admin.common.core.roles import AUDITOR, OPERATOR
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.selectors.history import Asked, find_entries
@@ -298,3 +301,19 @@ def test_an_instant_that_is_none_asks_for_nothing(operator: Client, at: str) -> 
     cutoff("3")
     assert "One act" not in page(operator, at=at)
     assert "3 %" in page(operator, at=at)
+
+
+def test_the_page_says_what_the_retention_period_removed_and_a_removed_version_is_not_offered(sign_in: Any) -> None:
+    auditor = sign_in(AUDITOR)
+    LadderSettings.history.all().delete()
+    for minutes in range(4):
+        changes = SettingsChanges(exit_cutoff_percent=Decimal(minutes + 3))
+        update_settings(changes=changes, **by(minutes))
+    oldest = LadderSettings.history.earliest("history_id").history_id
+    address = reverse("history-version", args=["settings", oldest])
+    assert auditor.get(address).status_code == 200
+    assert 'id="pruned"' not in auditor.get("/audit").content.decode()
+    prune_versions(before=NOW + timedelta(minutes=2), run=Run(now=clock.now()))
+    html = auditor.get("/audit").content.decode()
+    assert "Older entries were removed by the retention period on" in html
+    assert auditor.get(address).status_code == 404

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -14,6 +13,7 @@ from django.urls import reverse
 
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import ApiKey
+from omniroute_admin.common.models_sign_in import Session
 from omniroute_admin.common.selectors.keys import live_key
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.keys import create_key, revoke_key

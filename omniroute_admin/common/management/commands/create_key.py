@@ -41,6 +41,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--expires", metavar="WHEN", help="90d, 12h, 4w, or an ISO date or time (UTC); left out: never"
         )
+        parser.add_argument(
+            "--calls-per-minute", type=int, metavar="N", help="calls let through in a minute; left out: no limit"
+        )
         parser.add_argument("--reason", default="", help="why, for the history")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -55,6 +58,7 @@ class Command(BaseCommand):
                 name=options["name"],
                 scopes=options["scope"],
                 expires_at=_expiry(options["expires"], now),
+                calls_per_minute=options["calls_per_minute"],
                 actor=_ACTOR,
                 reason=options["reason"],
                 now=now,

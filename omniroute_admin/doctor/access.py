@@ -1,0 +1,59 @@
+"""Checks of who can get in: administrators and keys; and of what no program can see."""
+
+from datetime import datetime, timedelta
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q
+
+from omniroute_admin.common.core.roles import ADMINISTRATOR
+from omniroute_admin.common.models import ApiKey
+from omniroute_admin.doctor.report import Check, Needs, Said, error, not_applicable, ok, some, warning
+
+SOON = timedelta(days=14)
+LONG_UNUSED = timedelta(days=30)
+
+
+def check_administrators(now: datetime) -> Said:
+    """Look whether anybody can manage accounts."""
+    able = Q(is_superuser=True) | Q(groups__name=ADMINISTRATOR)
+    count = get_user_model()._default_manager.filter(able, is_active=True).distinct().count()
+    if not count:
+        return error("Nobody is an administrator.", "Run: python manage.py createsuperuser")
+    return ok(f"{count} administrators can sign in.")
+
+
+def check_keys(now: datetime) -> Said:
+    """Look whether routers have keys, and which end soon."""
+    live = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+    if not live.exists():
+        return warning("No key is valid: no router can ask.", "Make one under Keys, or: python manage.py create_key")
+    ending = live.filter(expires_at__lte=now + SOON).order_by("expires_at")
+    if names := [f"{key.name} ({key.prefix}…)" for key in ending]:
+        return warning(f"Within {SOON.days} days these keys end: {some(names)}.", "Renew them under Keys in time.")
+    return ok("No key ends within two weeks.")
+
+
+def check_unused_keys(now: datetime) -> Said:
+    """Look which keys nobody uses."""
+    unused = Q(last_used_at=None, created_at__lt=now - LONG_UNUSED) | Q(last_used_at__lt=now - LONG_UNUSED)
+    live = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), unused, revoked_at=None)
+    names = [f"{key.name} ({key.prefix}…)" for key in live.order_by("name")]
+    if names:
+        return warning(f"Unused for {LONG_UNUSED.days} days: {some(names)}.", "Revoke what nobody needs under Keys.")
+    return ok("Every key was used of late.")
+
+
+def check_backups(now: datetime) -> Said:
+    """Say what no program can see."""
+    return not_applicable(
+        "Whether there are backups is not known here.",
+        "Run manage.py backup daily, keep it elsewhere, and try manage.py restore --check on it.",
+    )
+
+
+CHECKS = (
+    Check("administrators", Needs.TABLES, check_administrators),
+    Check("keys", Needs.TABLES, check_keys),
+    Check("unused_keys", Needs.TABLES, check_unused_keys),
+    Check("backups", Needs.NOTHING, check_backups),
+)
