@@ -2,7 +2,7 @@
 
 import os
 import threading
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import time_machine
@@ -11,9 +11,9 @@ _EVERY = 0.01
 
 
 def _follow(file: Path) -> None:
+    moved = time_machine.travel(datetime.now(UTC), tick=True).start()
     true = time_machine.escape_hatch.datetime.datetime
-    moved = time_machine.travel(true.now(UTC), tick=True).start()
-    waits, followed = threading.Event(), 0.0
+    waits, followed = threading.Event(), None
     while True:
         by = float(file.read_text())
         if by != followed:
@@ -22,5 +22,11 @@ def _follow(file: Path) -> None:
         waits.wait(_EVERY)
 
 
-if "TESTS_CLOCK" in os.environ:
+def _start() -> None:
     threading.Thread(target=_follow, args=(Path(os.environ["TESTS_CLOCK"]),), daemon=True).start()
+
+
+if "TESTS_CLOCK" in os.environ:
+    _start()
+    # The web server forks its workers, and no thread goes with them.
+    os.register_at_fork(after_in_child=_start)
