@@ -83,7 +83,7 @@ class PoolView(APIView):
         """Answer with the pool over the candidates sent, in their order."""
         known = known_pool(pool_id)
         check_parameters(request.query_params)
-        body = decode(body=read_body(request._request), decoder=POOL_DECODER, rules=False)
+        body = decode(body=read_body(request._request, is_kept=False), decoder=POOL_DECODER, rules=False)
         check_candidates(body.candidates, body)
         now = clock.now()
         snapshot = get_snapshot(now=now, revision=caller(request).revision)
@@ -115,7 +115,7 @@ class EvaluateView(APIView):
 
 
 def _evaluate(request: HttpRequest) -> tuple[Pool, list[Change] | None, datetime]:
-    body = decode(body=read_body(request), decoder=EVALUATE_DECODER, rules=False)
+    body = decode(body=read_body(request, is_kept=False), decoder=EVALUATE_DECODER, rules=False)
     check_pairs([] if isinstance(body.candidates, UnsetType) else body.candidates)
     check(body)
     known, present = known_pool(body.id), clock.now()

@@ -127,6 +127,7 @@ class UsualForm(forms.Form):
     def __init__(self, *args: Any, channels: Sequence[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["channel"].choices = [*channels, ("", "none: only on this page")]  # type: ignore[attr-defined]
+        self.fields["channel"].initial = channels[0][0] if channels else ""
 
 
 class WhyForm(forms.Form):

@@ -54,7 +54,7 @@ def fold_ledger(*, before: datetime, run: Run) -> FoldReport:
 
 def _connections(before: datetime) -> list[int]:
     old = UsageEvent.objects.filter(booked_at__lt=before).order_by()
-    return sorted(old.values_list("connection", flat=True).distinct())
+    return sorted(old.values_list("connection_id", flat=True).distinct())
 
 
 class _Folder:
@@ -153,16 +153,18 @@ def _read_chains(firsts: list[int]) -> dict[int, list[PastRow]]:
 
 
 def _past_row(row: tuple[Any, ...]) -> PastRow:
-    return PastRow(*row[:4], Place(*row[4:8]), *row[8:])
+    pk, event_id, original, corrects, *rest = row
+    return PastRow(pk, event_id, original, corrects, Place(*rest[:4]), *rest[4:])
 
 
 def _cuts() -> Cuts:
     """Return where quarters are cut: at every reset that the budgets, or their history, tell of (M9)."""
     resets: dict[str, set[datetime]] = {}
     for model in (RungBudget, RungBudget.history.model):
-        told = model._default_manager.filter(counted_from__isnull=False).order_by()
+        told = model._default_manager.order_by()
         for rung, at in told.values_list("rung", "counted_from"):
-            resets.setdefault(rung, set()).add(at)
+            if at is not None:
+                resets.setdefault(rung, set()).add(at)
     return {rung: cuts_of(ats) for rung, ats in resets.items()}
 
 
@@ -182,7 +184,8 @@ def _values(one: FoldedSum) -> Iterator[Any]:
 
 
 def _adding() -> str:
-    table, columns = quoted(LedgerSum._meta.db_table), [LedgerSum._meta.get_field(name).column for name in _PLACE]
+    table = quoted(LedgerSum._meta.db_table)
+    columns = [str(one.column) for one in LedgerSum._meta.concrete_fields if one.name in _PLACE]
     added = [f"{quoted(name)} = {table}.{quoted(name)} + excluded.{quoted(name)}" for name in _ADDED]
     last = quoted("last_at")
     later = f"{last} = CASE WHEN excluded.{last} > {table}.{last} THEN excluded.{last} ELSE {table}.{last} END"

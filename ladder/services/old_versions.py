@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
-from django.contrib.sessions.models import Session
+from django.contrib.sessions.models import Session as FormerSession
 from django.db import models, transaction
 from django.db.models import Count
 
@@ -19,6 +19,7 @@ from ladder.services.pruning import Removed, Run
 from omniroute_admin.common.core.forgetting import PastVersion, forgettable_versions
 from omniroute_admin.common.core.periods import Part
 from omniroute_admin.common.kinds import Kind, all_kinds
+from omniroute_admin.common.models_sign_in import Session
 from omniroute_admin.common.selectors.horizons import audit_name, horizon_of
 from omniroute_admin.common.services.horizons import move_horizon, note_removed
 
@@ -50,8 +51,9 @@ def prune_versions(*, before: datetime, run: Run) -> tuple[Removed, ...]:
         count = 0 if since is None else _prune_kind(kind, since, run)
         removed.append(Removed(kind.model._meta.db_table, count))
     log = LogEntry.objects.filter(action_time__lt=before)
-    ended = Session.objects.filter(expire_date__lt=run.now)
-    return *removed, _remove(log, run), _remove(ended, run)
+    # Those of Django's own table too, in which they were before.
+    ended = [model.objects.filter(expire_date__lt=run.now) for model in (Session, FormerSession)]
+    return *removed, _remove(log, run), *(_remove(rows, run) for rows in ended)
 
 
 def _priced_from() -> datetime | None:

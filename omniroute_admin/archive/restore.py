@@ -43,7 +43,7 @@ def restore_archive(*, archive: Archive, replace: bool, progress: Progress) -> N
             _move_revision(seen)
             _raise_sequences(models)
             connection.check_constraints()
-    except (DatabaseError, ValueError) as error:
+    except (DatabaseError, ValueError, TypeError, OverflowError) as error:
         raise ArchiveError(f"The database refuses a row: {_first_line(error)}") from None
     ContentType.objects.clear_cache()
     if connection.vendor == "postgresql":

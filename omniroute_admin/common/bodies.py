@@ -36,8 +36,8 @@ def max_body_bytes() -> int:
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE or _DEFAULT_MAX_BODY_BYTES
 
 
-def read_body(request: HttpRequest) -> bytes:
-    """Return the body of a Django request.
+def read_body(request: HttpRequest, *, is_kept: bool = True) -> bytes:
+    """Return the body of a Django request; where nothing of it is kept (`is_kept`), no key is looked for.
 
     Raises:
         TooLarge: it is larger than the settings allow; it is not read then.
@@ -55,7 +55,8 @@ def read_body(request: HttpRequest) -> bytes:
         raise _too_many_bytes() from None
     except UnreadablePostError:
         raise BadRequest("The body broke off before its end.", code="unreadable_body") from None
-    refuse_keys(body)
+    if is_kept:
+        refuse_keys(body)
     return body
 
 

@@ -66,8 +66,8 @@ _LARGEST = 1e50
 def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Say of every call which statuses refuse it, each with a problem document."""
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
-    for path, _method, operation in _operations(result):
-        for status, words in _refusals(path, _method, operation).items():
+    for path, method, operation in _operations(result):
+        for status, words in _refusals(path, method, operation).items():
             operation["responses"].setdefault(str(status), _problem(words) | _HEADERS.get(status, {}))
     return result
 

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, RequestDataTooBig
 from django.core.exceptions import ValidationError as ModelError
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
@@ -21,6 +22,7 @@ from rest_framework import exceptions as drf
 from rest_framework.views import set_rollback
 
 from omniroute_admin.common.constraints import field_errors
+from omniroute_admin.common.core.keys import blotted
 from omniroute_admin.common.denials import DENIED, is_turned_away, note_denial, note_response
 from omniroute_admin.common.errors import (
     BadRequest,
@@ -196,6 +198,13 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse |
     return problem_response(error)
 
 
+def without_keys(response: HttpResponseBase) -> HttpResponseBase:
+    """Return a page of an error without keys: the one that DEBUG shows for an unknown address repeats the address."""
+    if isinstance(response, HttpResponse) and b"orl_" in response.content:
+        response.content = blotted(response.content.decode(response.charset, "replace")).encode()
+    return response
+
+
 class ProblemMiddleware:
     """Makes every error under /api/ and /v1/ a problem document, whoever answered it. Stands first in the list."""
 
@@ -213,7 +222,7 @@ class ProblemMiddleware:
         if status in DENIED:
             note_response(request, response)
         if not is_api(request.path_info):
-            return response
+            return without_keys(response) if settings.DEBUG else response
         if response.headers.get("Content-Type", "").startswith(CONTENT_TYPE):
             return response
         return _replaced(response)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.sessions.models import Session
 from django.test import Client
 
+from omniroute_admin.common.models_sign_in import Session
 from omniroute_admin.common.sessions import SessionStore, stored_name
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,7 @@
 """Calls at a steady rate, whether they are answered in time or not: who is slow finds the next ones waiting."""
 
 import itertools
+import math
 import threading
 import time
 from collections import Counter
@@ -12,6 +13,10 @@ from omniroute_admin.bench.soak.kinds import Kind, Talk
 from omniroute_admin.bench.soak.verdict import Call
 
 _PATIENCE = 30.0
+GRACE = 30.0
+"""Seconds after the end of a run in which calls that were due in it are still made."""
+
+_IDLE = 10.0
 _NO_ANSWER = 0
 _MOST_EXAMPLES = 5
 
@@ -35,22 +40,29 @@ class Calls:
         """Return how many calls were answered with another status than a good one, or not at all."""
         return sum(count for status, count in self.statuses.items() if status not in self.kind.good)
 
-    def threads(self, *, began: float, length: float) -> list[threading.Thread]:
-        """Return the threads that make the calls from `began` on, for `length` seconds."""
-        what: dict[str, Any] = {"began": began, "length": length}
+    def not_made(self, *, length: float) -> int:
+        """Return how many calls were due within `length` seconds and not made: the server takes fewer than that."""
+        return max(0, math.ceil(length * self.per_second) - len(self.made))
+
+    def threads(self, *, began: float, length: float, stop: threading.Event) -> list[threading.Thread]:
+        """Return the threads that make the calls from `began` on, for `length` seconds or until they are stopped."""
+        what: dict[str, Any] = {"began": began, "length": length, "stop": stop}
         return [
             threading.Thread(target=self._go_on, args=(self.kind.make(number),), kwargs=what, daemon=True)
             for number in range(self.kind.talks)
         ]
 
-    def _go_on(self, talk: Talk, *, began: float, length: float) -> None:
+    def _go_on(self, talk: Talk, *, began: float, length: float, stop: threading.Event) -> None:
+        last = 0.0
         with Client(port=self._port, patience=_PATIENCE) as client:
-            while True:
+            while time.monotonic() < began + length + GRACE:
                 with self._taking:
                     due = next(self._numbers) / self.per_second
-                if due >= length:
+                if due >= length or stop.wait(max(0.0, began + due - time.monotonic())):
                     return
-                time.sleep(max(0.0, began + due - time.monotonic()))
+                if due - last > _IDLE:  # the server closes what says nothing for 30 s
+                    client.close()
+                last = due
                 self._call(talk, client)
                 self.made.append(Call(due, time.monotonic() - began - due))
 

@@ -17,7 +17,9 @@ from omniroute_admin.common import clock
 EXPECTED = 50
 """Readings a second that an installation of 2,000 connections is expected to take, and as many pool calls."""
 
-POLL_SECONDS = 3.0
+PAGES, POLL_SECONDS = 5, 3.0
+"""Ladder pages that are looked at, at the expected rate, and how often each asks."""
+
 _CANDIDATES, _EACH, _BULK, _EVENTS = 50, 3, 50, 5
 _TOKEN = re.compile(rb'data-token="([^"]+)"')
 _PERCENTS_A_VERDICT = 9
@@ -71,8 +73,8 @@ def _pools(stage: Stage) -> Iterator[Kind]:
     yield Kind("pool", 20, 3, lambda _: Talk(lambda _: get))
     yield Kind("pool-if-changed", 15, 3, lambda _: Talk(lambda talk: _if_changed(stage, talk.said)), (200, 304))
     yield Kind("pool-posted", 15, 3, lambda _: Talk(lambda _: post))
-    yield Kind("evaluate", 0.2, 1, lambda _: Talk(lambda _: evaluate))
-    yield Kind("occupancy", 0.5, 1, lambda _: Talk(lambda _: occupancy))
+    yield Kind("evaluate", 0.1, 1, lambda _: Talk(lambda _: evaluate))
+    yield Kind("occupancy", 0.1, 1, lambda _: Talk(lambda _: occupancy))
 
 
 _STRICTER = {"exit_cutoff_percent": 30, "reentry_min_remaining_percent": 40}
@@ -101,12 +103,12 @@ def _telemetry(stage: Stage, run: str) -> Iterator[Kind]:
 
     yield Kind("reading", 45, _SHARES, lambda number: _readings(stage, _share(stage.fleet.readers, number)))
     yield Kind("readings-bulk", 0.1, 1, lambda _: Talk(lambda talk: stage.post(_READINGS, _bulk(stage, talk))))
-    yield Kind("usage", 10, 2, usage)
-    yield Kind("hold", 5, 2, hold, (201,))
+    yield Kind("usage", 10, 4, usage)
+    yield Kind("hold", 5, 3, hold, (201,))
 
 
 _READINGS, _USAGE = "/api/v1/telemetry/readings", "/api/v1/telemetry/usage"
-_SHARES = 4
+_SHARES = 8
 
 
 def _share(readers: Sequence[Reader], number: int) -> Sequence[Reader]:
@@ -146,8 +148,8 @@ def _hold(stage: Stage, name: str) -> bytes:
 
 def _people(stage: Stage) -> Iterator[Kind]:
     pages = itertools.cycle(["/", "/connections", "/spend", "/timeline", "/audit"])
-    yield Kind("poll", 10, 3, lambda _: Talk(lambda talk: _poll(stage, talk)), (200, 204))
-    yield Kind("page", 0.2, 1, lambda _: Talk(lambda _: stage.visit(next(pages))))
+    yield Kind("poll", PAGES / POLL_SECONDS, PAGES, lambda _: Talk(lambda talk: _poll(stage, talk)), (200, 204))
+    yield Kind("page", 0.05, 1, lambda _: Talk(lambda _: stage.visit(next(pages))))
     yield Kind("settings", 1 / 30, 1, lambda _: Talk(lambda talk: _save(stage, next(talk.turns))))
 
 

@@ -73,12 +73,15 @@ def _soak(stage: Stage, *, seconds: float, rate: float) -> Soaked:
     run = secrets.token_hex(4)
     calls = calls_of(kinds_of(stage, run=run), times=rate / EXPECTED, port=stage.port)
     revision, size, watch = current_revision(), database_bytes(), Watch(stage.var_dir)
-    began = time.monotonic()
-    threads = [one for kind in calls for one in kind.threads(began=began, length=seconds)]
+    began, stop = time.monotonic(), threading.Event()
+    threads = [one for kind in calls for one in kind.threads(began=began, length=seconds, stop=stop)]
     was_cut = _look_on(threads, watch, began=began, seconds=seconds)
+    stop.set()
+    for thread in threads:
+        thread.join()
     checked = check_ledger()
     return Soaked(
-        seconds=time.monotonic() - began if was_cut else seconds,
+        seconds=min(seconds, time.monotonic() - began),
         rate=rate,
         calls=calls,
         memory=watch.samples,

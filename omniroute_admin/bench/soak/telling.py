@@ -24,6 +24,12 @@ def faults_of(soaked: Soaked) -> list[str]:
         if one.errors
     ]
     found += [
+        f"{one.kind.name}: {missing:,} calls were due and not made: this machine takes fewer than {one.per_second:g} a "
+        f"second; give a lower --rate"
+        for one in soaked.calls
+        if (missing := one.not_made(length=soaked.seconds)) and not soaked.was_cut
+    ]
+    found += [
         f"{name}: its memory grows: {growth.seemed / _MEGA:.1f} MB where {growth.allowed / _MEGA:.1f} MB are allowed"
         for name, growth in growths_of(soaked)
         if is_flat(soaked, growth) is False
@@ -80,6 +86,7 @@ def _line_of_calls(calls: Calls, seconds: float) -> dict[str, Any]:
         "made_per_second": round(len(calls.made) / seconds, 3),
         "statuses": {str(status): count for status, count in sorted(calls.statuses.items())},
         "errors": calls.errors,
+        "not_made": calls.not_made(length=seconds),
         **_times(timing),
         "tenths": [None if one is None else _times(one) for one in tenths],
     }

@@ -38,4 +38,4 @@ def read_pruned(name: str) -> Pruned | None:
 def audit_horizons() -> Mapping[str, Pruned]:
     """Return by the key of its kind how far back each kind of the history was pruned; one query."""
     rows = Horizon.objects.filter(pk__startswith=_OF_KIND).values_list("name", "before", "moved_at", "removed")
-    return {name.removeprefix(_OF_KIND): Pruned(*row) for name, *row in rows}
+    return {name.removeprefix(_OF_KIND): Pruned(before, moved, removed) for name, before, moved, removed in rows}

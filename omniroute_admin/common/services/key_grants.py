@@ -39,7 +39,9 @@ def regrant_keys(
     """
     with deciding_write() as write:
         keys = ApiKey.objects.filter(maker__isnull=False) if maker_ids is None else _keys_of(maker_ids)
-        held = {} if gone else _held(set(keys.values_list("maker_id", flat=True)))
+        # Of accounts without a key too: one that is just being made becomes visible once the account's row is held.
+        makers = set(keys.values_list("maker_id", flat=True)) if maker_ids is None else maker_ids
+        held = {} if gone else _held(makers)
         changed = [_regrant(key, held.get(key.maker_id, NO_SCOPES)) for key in keys.select_for_update().order_by("pk")]
         found = [key for key in changed if key is not None]
         for key in found:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from omniroute_admin.bench.errors import BenchError
 from omniroute_admin.bench.options import Options, check_options
 from omniroute_admin.bench.run import environment_line
-from omniroute_admin.bench.soak.kinds import EXPECTED
+from omniroute_admin.bench.soak.kinds import EXPECTED, PAGES
 from omniroute_admin.bench.soak.run import Soaked, soak
 from omniroute_admin.bench.soak.telling import FLAT, faults_of, lines_of, table_of
 
@@ -26,9 +26,10 @@ class Command(BaseCommand):
     help = (
         f"Serve a fleet in a database of its own, beside a worker and a scheduler, and call it in every way a router "
         f"and a person does, at a steady rate: a slow answer does not slow the calls down. Expected of 2,000 "
-        f"connections are {EXPECTED} readings a second and as many pool calls, with 10 usage reports, 5 holds and 10 "
-        f"polls of pages, and pages, what-ifs and saved settings now and then; the usual rate is twice that. Ends with "
-        f"1 where a call was not answered as it must be, the ledger does not add up, or memory is not flat: {FLAT}."
+        f"connections are {EXPECTED} readings a second and as many pool calls, with 10 usage reports, 5 holds and "
+        f"{PAGES} open ladder pages, and pages, what-ifs and saved settings now and then; the usual rate is twice "
+        f"that. Ends with 1 where a call was not answered as it must be, or not made since the server was too slow, "
+        f"the ledger does not add up, or memory is not flat: {FLAT}."
     )
     # It works on a database of its own, never on the installation's.
     requires_system_checks: list[str] = []

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
+from django.contrib.sessions.models import Session as FormerSession
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +22,7 @@ from ladder.services.folding import fold_ledger
 from ladder.services.old_versions import prune_versions
 from ladder.services.pruning import Run
 from ladder.services.settings import SettingsChanges, update_settings
+from omniroute_admin.common.models_sign_in import Session
 from omniroute_admin.common.selectors.history import Asked, find_entries
 from omniroute_admin.common.selectors.horizons import audit_horizons
 from tests.factories_ladder import NOW, OPERATOR
@@ -112,10 +113,11 @@ def test_the_admins_log_and_sessions_that_ended_go_too():
     for days in (801, 799):
         log = LogEntry.objects.create(user=user, action_flag=2, object_repr="x")
         LogEntry.objects.filter(pk=log.pk).update(action_time=NOW - days * DAY)
-    for name, ends in (("over", NOW - DAY), ("open", NOW + DAY)):
-        Session.objects.create(session_key=name, session_data="", expire_date=ends)
-    assert prune() == {"django_admin_log": 1, "django_session": 1}
-    assert Session.objects.get().session_key == "open"
+    for model in (Session, FormerSession):
+        for name, ends in (("over", NOW - DAY), ("open", NOW + DAY)):
+            model.objects.create(session_key=name, session_data="", expire_date=ends)
+    assert prune() == {"django_admin_log": 1, "common_session": 1, "django_session": 1}
+    assert [model.objects.get().session_key for model in (Session, FormerSession)] == ["open", "open"]
 
 
 def test_an_import_of_which_a_part_is_forgotten_is_not_taken_back():

@@ -135,6 +135,20 @@ def a_row_that_a_constraint_refuses(parts: Parts, manifest: dict[str, Any]) -> N
     _digest(parts, manifest)
 
 
+def a_number_that_no_database_holds(parts: Parts, manifest: dict[str, Any]) -> None:
+    row = json.loads(parts[KEYS])
+    row[part(manifest)["columns"].index("id")] = 2**63
+    parts[KEYS] = json.dumps(row).encode() + b"\n"
+    _digest(parts, manifest)
+
+
+def nothing_where_something_must_be(parts: Parts, manifest: dict[str, Any]) -> None:
+    row = json.loads(parts[KEYS])
+    row[part(manifest)["columns"].index("name")] = None
+    parts[KEYS] = json.dumps(row).encode() + b"\n"
+    _digest(parts, manifest)
+
+
 def no_manifest(parts: Parts, manifest: dict[str, Any]) -> None:
     manifest.clear()
 
@@ -171,6 +185,8 @@ def an_older_version(parts: Parts, manifest: dict[str, Any]) -> None:
         (a_row_that_is_no_list, "holds a row that is none of common.ApiKey"),
         (a_value_of_another_type, "holds a row that is none of common.ApiKey"),
         (a_row_that_a_constraint_refuses, "The database refuses a row"),
+        (a_number_that_no_database_holds, "The database refuses a row"),
+        (nothing_where_something_must_be, "The database refuses a row"),
         (no_manifest, "no manifest"),
         (a_field_that_nobody_knows, "Its manifest cannot be read"),
         (another_format, "of the product"),

@@ -13,7 +13,7 @@ CARRIED = {
     "AutoField", "BigAutoField", "BigIntegerField", "BinaryField", "BooleanField", "CharField", "DateField",
     "DateTimeField", "DecimalField", "EmailField", "ForeignKey", "GenericIPAddressField", "IntegerField", "JSONField",
     "OneToOneField", "PositiveBigIntegerField", "PositiveIntegerField", "PositiveSmallIntegerField",
-    "SmallIntegerField", "TextField", "URLField", "UUIDField",
+    "SmallIntegerField", "TextField", "TimeField", "URLField", "UUIDField",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from omniroute_admin.common.models_sign_in import Session
+from omniroute_admin.common.sessions import stored_name
 from tests.omniroute_admin.sign_in.conftest import PASSWORD
 from tests.processes import manage
 
@@ -41,9 +42,10 @@ def test_a_sign_in_gives_a_new_key_and_the_old_one_opens_nothing(account: Any, c
     session["kept"] = "planted"
     session.save()
     planted = session.session_key
+    assert Session.objects.filter(pk=stored_name(planted)).exists()
     client.post("/login", {"username": "mira", "password": PASSWORD})
     assert client.cookies["sessionid"].value != planted
-    assert not Session.objects.filter(pk=planted).exists()
+    assert not Session.objects.filter(pk=stored_name(planted)).exists()
     (found,) = Session.objects.filter(user=row)
     assert (found.way, found.address, found.signed_in_at is not None) == ("password", "127.0.0.1", True)
 

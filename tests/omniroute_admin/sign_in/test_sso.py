@@ -16,6 +16,7 @@ from omniroute_admin.common.models_sign_in import OidcIdentity, Session
 from omniroute_admin.common.scopes import roles_of_user
 from omniroute_admin.common.selectors.revision import current_revision
 from omniroute_admin.common.services.sessions import end_sessions
+from omniroute_admin.common.sessions import stored_name
 from tests.omniroute_admin.sign_in.conftest import PASSWORD
 from tests.omniroute_admin.sign_in.provider import SECRET, Provider
 
@@ -282,8 +283,8 @@ def test_the_session_gets_a_new_key_and_its_end_is_fixed(client: Client, provide
     client.get(way_back)
     after = client.cookies["sessionid"].value
     assert before != after
-    assert not Session.objects.filter(pk=before).exists()
-    row = Session.objects.get(pk=after)
+    assert not Session.objects.filter(pk=stored_name(before)).exists()
+    row = Session.objects.get(pk=stored_name(after))
     assert row.signed_in_at is not None
     assert (row.expire_date - row.signed_in_at).total_seconds() == pytest.approx(7 * 24 * 3600, abs=1)
     assert (row.way, row.user) == ("single sign-on", get_user_model().objects.get())

@@ -316,5 +316,4 @@ def test_the_page_says_what_the_retention_period_removed_and_a_removed_version_i
     prune_versions(before=NOW + timedelta(minutes=2), run=Run(now=clock.now()))
     html = auditor.get("/audit").content.decode()
     assert "Older entries were removed by the retention period on" in html
-    assert ": 2 in all" in html
     assert auditor.get(address).status_code == 404

@@ -186,7 +186,7 @@ def test_the_list_tells_what_was_asked_from_what_acts_and_how_that_is_mended(
     maker.groups.clear()
     listed = text(boss, reverse("keys"))
     assert "opens nothing" in listed
-    assert "acts with nothing Asked too: pools:read settings:write Its maker has them no more." in listed
+    assert "acts with nothing Asked: pools:read settings:write Its maker has them no more." in listed
     address = reverse("key-edit", args=[key.pk])
     assert "does not act with all that it was given" in text(boss, address)
     boss.post(address, edit_form(boss, address, scopes=["pools:read", "settings:write"]))

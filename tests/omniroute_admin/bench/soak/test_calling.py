@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from omniroute_admin.bench.client import HOST, Answer, request
 from omniroute_admin.bench.soak.calling import Calls
 from omniroute_admin.bench.soak.kinds import Kind, Talk
+from tests.processes import until
 
 ASKED = request("GET", "/", headers={})
 STOPPED_SECONDS = 0.5
@@ -35,7 +36,7 @@ def answering(*, statuses: list[int], stop_first: float = 0.0) -> Iterator[int]:
 def made(port: int, *, per_second: float, length: float) -> Calls:
     kind = Kind("one", per_second, 1, lambda _: Talk(lambda _: ASKED))
     calls = Calls(kind, per_second=per_second, port=port)
-    (thread,) = calls.threads(began=time.monotonic(), length=length)
+    (thread,) = calls.threads(began=time.monotonic(), length=length, stop=threading.Event())
     thread.start()
     thread.join()
     return calls
@@ -46,10 +47,25 @@ def test_every_call_that_is_due_is_made_and_those_behind_one_that_hangs_are_char
         calls = made(port, per_second=100, length=1.0)
     assert [round(one.due * 100) for one in calls.made] == list(range(100))
     assert (calls.errors, calls.statuses) == (0, {200: 100})
-    # Those that were due while nobody answered waited from then on: half of them, each less than the one before.
-    waited = [one.seconds for one in calls.made[:40]]
-    assert waited == sorted(waited, reverse=True)
-    assert waited[0] >= STOPPED_SECONDS
+    # None of those that were due while nobody answered counts from when it was sent.
+    held_up = [one for one in calls.made if one.due < STOPPED_SECONDS]
+    assert len(held_up) == 50
+    assert all(one.due + one.seconds >= STOPPED_SECONDS for one in held_up)
+
+
+def test_calls_that_are_stopped_end_and_those_that_were_due_are_told() -> None:
+    with answering(statuses=[200]) as port:
+        calls, stop = (
+            Calls(Kind("one", 10, 1, lambda _: Talk(lambda _: ASKED)), per_second=10, port=port),
+            threading.Event(),
+        )
+        (thread,) = calls.threads(began=time.monotonic(), length=3_600.0, stop=stop)
+        thread.start()
+        until(lambda: calls.made, "a first call")
+        stop.set()
+        thread.join()
+    assert calls.not_made(length=10.0) == 100 - len(calls.made)
+    assert calls.not_made(length=0.0) == 0
 
 
 def test_another_status_is_an_error_and_so_is_no_answer() -> None:

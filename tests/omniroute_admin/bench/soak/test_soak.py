@@ -90,6 +90,10 @@ def test_a_run_is_at_fault_for_an_error_for_memory_that_grows_and_for_a_ledger_t
     assert faults_of(soaked(statuses={200: 600})) == []
     assert [one.partition(":")[0] for one in faults_of(soaked(statuses={200: 599, 503: 1}))] == ["pool"]
     assert [one.partition(":")[0] for one in faults_of(soaked(statuses={200: 600}, per_minute=2))] == ["web"]
+    few = faults_of(soaked(statuses={200: 590}))
+    assert few == [
+        "pool: 10 calls were due and not made: this machine takes fewer than 1 a second; give a lower --rate"
+    ]
     assert faults_of(soaked(statuses={200: 600}, ledger=("e1 is odd",))) == ["the ledger: e1 is odd"]
 
 
