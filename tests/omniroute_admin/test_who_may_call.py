@@ -54,6 +54,7 @@ CALLS: dict[str, Call] = {
     "api/v1/evaluate": Call("/api/v1/evaluate", {"POST": "pools:read"}),
     "api/v1/occupancy": Call("/api/v1/occupancy", {"GET": "pools:read"}),
     "v1/models": Call("/v1/models", {"GET": "pools:read"}),
+    "metrics": Call("/metrics", {"GET": "metrics:read"}),
     "api/v1/connections": Call("/api/v1/connections", {"GET": "connections:read", "POST": "connections:write"}),
     "api/v1/connections/<str:connection_id>": Call(
         "/api/v1/connections/c1",
