@@ -105,7 +105,6 @@ CALLS: dict[str, Call] = {
     "api/v1/telemetry/usage": Call("/api/v1/telemetry/usage", TELEMETRY),
     "api/v1/holds": Call("/api/v1/holds", TELEMETRY),
     "api/v1/holds/<path:hold_id>": Call("/api/v1/holds/h1", {"DELETE": "telemetry:write"}),
-    "metrics": Call("/metrics", {"GET": "metrics:read"}),
 }
 
 OPEN = {"healthz", "readyz", "api/schema/", "api/docs/"}
