@@ -95,13 +95,6 @@ CASES = [
         lambda: SpendHold.objects.filter(released_at=None).count(),
         lambda: not SpendHold.objects.filter(released_at=None).exists(),
     ),
-    Case(
-        "omniroute_admin.tasks.beat_heartbeat",
-        "common_heartbeat",
-        nothing,
-        Heartbeat.objects.count,
-        Heartbeat.objects.exists,
-    ),
 ]
 
 
