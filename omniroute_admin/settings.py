@@ -336,3 +336,5 @@ for _handler in LOGGING["handlers"].values():
     _handler["filters"] = ["blot"]
 for _name in ("django.request", "django.security.csrf"):
     LOGGING["loggers"][_name] = {"filters": ["undenied"]}
+# At DEBUG it tells of each variable that a template has not, with all that was sent by the form: passwords too.
+LOGGING["loggers"]["django.template"] = {"level": "INFO"}

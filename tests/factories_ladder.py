@@ -181,3 +181,20 @@ class AlertDeliveryFactory(factory.django.DjangoModelFactory):
     state = "queued"
     at = NOW
     next_attempt_at = NOW
+
+
+class LedgerSumFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.LedgerSum
+
+    connection = factory.SubFactory(ConnectionFactory)
+    model = "claude-sonnet-4-5"
+    rung = "cheap"
+    money_kind = "budget"
+    booked_at = NOW
+    booked_usd = 2
+    estimated_usd = 1
+    folded_rows = 2
+    folded_events = 2
+    folded_estimates = 1
+    last_at = NOW

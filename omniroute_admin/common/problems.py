@@ -202,6 +202,7 @@ def without_keys(response: HttpResponseBase) -> HttpResponseBase:
     """Return a page of an error without keys: the one that DEBUG shows for an unknown address repeats the address."""
     if isinstance(response, HttpResponse) and b"orl_" in response.content:
         response.content = blotted(response.content.decode(response.charset, "replace")).encode()
+        response["Content-Length"] = str(len(response.content))
     return response
 
 

@@ -10,9 +10,12 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import axe_violations
 from tests.factories import (
+    AlertDeliveryFactory,
+    AlertRuleFactory,
     BillingEntryFactory,
     BreakerFactory,
     FreeProviderFactory,
+    LedgerSumFactory,
     PriceSourceFactory,
     ProviderAliasFactory,
     QuotaReadingFactory,
@@ -34,17 +37,19 @@ def one_of_each(fleet: None, operator: Any) -> None:
 
     from billing_catalog.models import LoadedFact
     from omniroute_admin.common.history import Actor
-    from omniroute_admin.common.models import Heartbeat
+    from omniroute_admin.common.models import Heartbeat, Horizon, TaskRun
     from omniroute_admin.common.services.keys import create_key
 
     now = datetime(2026, 8, 22, tzinfo=UTC)
     for factory in (
-        BillingEntryFactory, BreakerFactory, FreeProviderFactory, PriceSourceFactory, ProviderAliasFactory,
-        QuotaReadingFactory, RefusalReportFactory, RungFlipFactory, RungSampleFactory, SpendHoldFactory,
-        TierOverrideFactory, UsageEventFactory,
+        AlertDeliveryFactory, AlertRuleFactory, BillingEntryFactory, BreakerFactory, FreeProviderFactory,
+        LedgerSumFactory, PriceSourceFactory, ProviderAliasFactory, QuotaReadingFactory, RefusalReportFactory,
+        RungFlipFactory, RungSampleFactory, SpendHoldFactory, TierOverrideFactory, UsageEventFactory,
     ):  # fmt: skip
         factory()
     Heartbeat.objects.create(name="worker", beat_at=now)
+    TaskRun.objects.create(name="ladder.tasks.note_flips", succeeded_at=now)
+    Horizon.objects.create(name="readings", before=now, moved_at=now)
     LoadedFact.objects.create(kind="billing", key="claude", loaded_at=now)
     create_key(name="r", scopes=["pools:read"], expires_at=None, actor=Actor(name="t"), reason="", now=now)
     operator.groups.add(Group.objects.get(name="administrator"))

@@ -24,6 +24,7 @@ from tests.factories import (
     BreakerFactory,
     ConnectionFactory,
     CooldownFactory,
+    LedgerSumFactory,
     QuotaReadingFactory,
     QuotaWindowFactory,
     RefusalReportFactory,
@@ -37,22 +38,6 @@ from tests.factories_ladder import NOW
 pytestmark = pytest.mark.django_db
 
 
-def make_sum():
-    return models.LedgerSum.objects.create(
-        connection=ConnectionFactory(),
-        model="m",
-        rung="cheap",
-        money_kind="budget",
-        booked_at=NOW,
-        booked_usd=2,
-        estimated_usd=1,
-        folded_rows=2,
-        folded_events=2,
-        folded_estimates=1,
-        last_at=NOW,
-    )
-
-
 ROWS = [
     (models.Connection, ConnectionFactory),
     (models.QuotaWindow, QuotaWindowFactory),
@@ -64,7 +49,7 @@ ROWS = [
     (models.UsageEvent, UsageEventFactory),
     (models.SpendHold, SpendHoldFactory),
     (models.RungBudget, lambda: models.RungBudget.objects.get(rung="cheap")),
-    (models.LedgerSum, make_sum),
+    (models.LedgerSum, LedgerSumFactory),
     (models.RungFlip, RungFlipFactory),
     (models.RungSample, RungSampleFactory),
     (models.AlertRule, AlertRuleFactory),

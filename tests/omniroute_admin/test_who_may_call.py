@@ -54,6 +54,7 @@ CALLS: dict[str, Call] = {
     "api/v1/evaluate": Call("/api/v1/evaluate", {"POST": "pools:read"}),
     "api/v1/occupancy": Call("/api/v1/occupancy", {"GET": "pools:read"}),
     "v1/models": Call("/v1/models", {"GET": "pools:read"}),
+    "metrics": Call("/metrics", {"GET": "metrics:read"}),
     "api/v1/connections": Call("/api/v1/connections", {"GET": "connections:read", "POST": "connections:write"}),
     "api/v1/connections/<str:connection_id>": Call(
         "/api/v1/connections/c1",
@@ -104,7 +105,6 @@ CALLS: dict[str, Call] = {
     "api/v1/telemetry/usage": Call("/api/v1/telemetry/usage", TELEMETRY),
     "api/v1/holds": Call("/api/v1/holds", TELEMETRY),
     "api/v1/holds/<path:hold_id>": Call("/api/v1/holds/h1", {"DELETE": "telemetry:write"}),
-    "metrics": Call("/metrics", {"GET": "metrics:read"}),
 }
 
 OPEN = {"healthz", "readyz", "api/schema/", "api/docs/"}

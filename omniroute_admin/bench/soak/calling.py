@@ -16,6 +16,7 @@ _PATIENCE = 30.0
 GRACE = 30.0
 """Seconds after the end of a run in which calls that were due in it are still made."""
 
+_IDLE = 10.0
 _NO_ANSWER = 0
 _MOST_EXAMPLES = 5
 
@@ -52,12 +53,16 @@ class Calls:
         ]
 
     def _go_on(self, talk: Talk, *, began: float, length: float, stop: threading.Event) -> None:
+        last = 0.0
         with Client(port=self._port, patience=_PATIENCE) as client:
             while time.monotonic() < began + length + GRACE:
                 with self._taking:
                     due = next(self._numbers) / self.per_second
                 if due >= length or stop.wait(max(0.0, began + due - time.monotonic())):
                     return
+                if due - last > _IDLE:  # the server closes what says nothing for 30 s
+                    client.close()
+                last = due
                 self._call(talk, client)
                 self.made.append(Call(due, time.monotonic() - began - due))
 

@@ -103,12 +103,12 @@ def _telemetry(stage: Stage, run: str) -> Iterator[Kind]:
 
     yield Kind("reading", 45, _SHARES, lambda number: _readings(stage, _share(stage.fleet.readers, number)))
     yield Kind("readings-bulk", 0.1, 1, lambda _: Talk(lambda talk: stage.post(_READINGS, _bulk(stage, talk))))
-    yield Kind("usage", 10, 2, usage)
-    yield Kind("hold", 5, 2, hold, (201,))
+    yield Kind("usage", 10, 4, usage)
+    yield Kind("hold", 5, 3, hold, (201,))
 
 
 _READINGS, _USAGE = "/api/v1/telemetry/readings", "/api/v1/telemetry/usage"
-_SHARES = 4
+_SHARES = 8
 
 
 def _share(readers: Sequence[Reader], number: int) -> Sequence[Reader]:

@@ -62,6 +62,17 @@ def test_younger_readings_and_those_of_the_present_life_all_stay():
     assert prune() == 14
 
 
+def test_the_newest_reading_that_spoke_of_a_reset_stays_as_a_life_may_begin_there():
+    window = QuotaWindowFactory(window="odd", reset_at=None)
+    see(window, *[50] * 10)
+    for hours, reset_at in ((10, BEFORE + DAY), (11, BEFORE - DAY), (12, BEFORE - 2 * DAY)):
+        see(window, 50, newest=BEFORE - hours * HOUR - HOUR, reset_at=reset_at)
+    before = [read_earlier_resets(keys=[window.pk], now=at) for at in (BEFORE, BEFORE + DAY, NOW)]
+    assert prune() == 5
+    assert [read_earlier_resets(keys=[window.pk], now=at) for at in (BEFORE, BEFORE + DAY, NOW)] == before
+    assert before == [{window.pk: BEFORE - DAY}, {window.pk: BEFORE + DAY}, {window.pk: BEFORE + DAY}]
+
+
 def test_it_goes_in_batches_can_be_said_again_and_moves_no_token():
     see(QuotaWindowFactory(), *[50] * 20)
     seen, token = [], current_token()

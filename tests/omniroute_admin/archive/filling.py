@@ -18,9 +18,12 @@ from django.db.utils import load_backend
 from django.test import Client
 
 from ladder.models import Connection, QuotaReading, QuotaWindow, UsageEvent
+from ladder.services.alert_rules import create_rule
+from ladder.services.alerts import look_for_alerts
 from ladder.services.demo import move_demo
 from ladder.services.timeline import note_flips, sample_occupancy
 from omniroute_admin.common.clock import now
+from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import Heartbeat, RevisionStep
 from omniroute_admin.common.models_sign_in import OidcIdentity, RecoveryCode, SecondFactor, Session, SignInCount
 from omniroute_admin.environment import database_from_url
@@ -42,6 +45,7 @@ def fill() -> Router:
     _report(router)
     note_flips(now=now())
     sample_occupancy(now=now())
+    _alerts(at)
     _people()
     _many()
     Heartbeat.objects.create(name="beat", beat_at=at)
@@ -72,6 +76,17 @@ def _report(router: Router) -> None:
     for method, path, body in calls:
         answer = router.send(method, f"/api/v1/{path}", body)
         assert answer.status_code < 300, answer.content
+
+
+def _alerts(at: datetime) -> None:
+    """Let a rule with quiet hours, and one without, have raised something with its delivery."""
+    by: dict[str, Any] = {"actor": Actor(name="mira"), "reason": ODD, "now": at}
+    for subject, quiet in (("auto/subscription", time(22, 30)), ("auto/vision:subscription", None)):
+        create_rule(
+            kind="pool_empty", name=subject, subject=subject, channels=["ops"], quiet_from=quiet, quiet_to=quiet,
+            quiet_days=["monday", "sunday"] if quiet else [], **by,
+        )  # fmt: skip
+    look_for_alerts(now=at)
 
 
 def _people() -> None:

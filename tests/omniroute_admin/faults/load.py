@@ -44,9 +44,13 @@ class Kind(NamedTuple):
 
 def store_what_calls_are_about(at: Installation) -> None:
     """Store a plan that is usable and a cheap key."""
-    price = {"provider": "openrouter", "model": "deepseek", "input_usd_per_million": "0.5"}
-    for body in (price, {"provider": "claude", "model": "opus", "input_usd_per_million": "15"}):
-        at.call("POST", "catalog/prices", _json(body))
+    # A price is current from its start: one of today is none where a clock is set back an hour.
+    since = {"effective_from": (present() - timedelta(days=2)).isoformat()}
+    for body in (
+        {"provider": "openrouter", "model": "deepseek", "input_usd_per_million": "0.5"},
+        {"provider": "claude", "model": "opus", "input_usd_per_million": "15"},
+    ):
+        at.call("POST", "catalog/prices", _json(since | body))
     for name, provider, auth_type in (("plan", "claude", "oauth"), ("key", "openrouter", "apikey")):
         at.call(
             "POST",

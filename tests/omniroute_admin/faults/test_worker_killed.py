@@ -4,15 +4,17 @@
 """
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Count
+from django.db.models.functions import TruncHour
 
 from billing_catalog.models import ModelPrice
-from ladder.models import RungFlip, RungSample, SpendHold
+from ladder.models import RungSample, SpendHold
 from ladder.services.timeline import note_flips
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.models import Heartbeat
@@ -20,7 +22,7 @@ from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 from tests.omniroute_admin.killing import Killable, Messages, waits_for_a_lock
 from tests.processes import until
-from tests.timeline_rows import add_flip, add_samples
+from tests.timeline_rows import add_samples
 
 pytestmark = pytest.mark.slow
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -40,11 +42,15 @@ def nothing() -> None:
     return None
 
 
-def old_rows() -> None:
+def old_samples() -> None:
     for days in (40, 200, 400):
         at = now() - days * DAY
         add_samples(start=at, end=at + 10 * MINUTE, serving="cheap")
-        add_flip(at, rung="cheap", states=("idle", "serving"))
+
+
+def crowded_hours() -> Any:
+    hourly = RungSample.objects.order_by().annotate(hour=TruncHour("at", tzinfo=UTC)).values("rung", "hour")
+    return hourly.annotate(count=Count("pk")).filter(count__gt=1)
 
 
 def ended_holds() -> None:
@@ -77,10 +83,10 @@ CASES = [
     ),
     Case(
         "ladder.tasks.thin_timeline",
-        "ladder_rungflip",
-        old_rows,
-        lambda: (RungSample.objects.count(), RungFlip.objects.count()),
-        lambda: not RungFlip.objects.filter(at__lt=now() - 365 * DAY).exists(),
+        "ladder_rungsample",
+        old_samples,
+        RungSample.objects.count,
+        lambda: not crowded_hours().exists(),
     ),
     Case(
         "ladder.tasks.expire_holds",
@@ -88,13 +94,6 @@ CASES = [
         ended_holds,
         lambda: SpendHold.objects.filter(released_at=None).count(),
         lambda: not SpendHold.objects.filter(released_at=None).exists(),
-    ),
-    Case(
-        "omniroute_admin.tasks.beat_heartbeat",
-        "common_heartbeat",
-        nothing,
-        Heartbeat.objects.count,
-        Heartbeat.objects.exists,
     ),
 ]
 
