@@ -176,7 +176,7 @@ def test_the_queries_of_a_page_do_not_grow_with_its_rows() -> None:
     for number in range(40):
         row = stored(f"c{number}")
         update_connection(connection=row, changes={"label": "x"}, **by(number))
-    assert queries(4) == queries(60) == 3
+    assert queries(4) == queries(60) == 2
 
 
 def test_a_change_is_compared_with_the_one_before_even_where_that_is_on_another_page() -> None:

@@ -14,7 +14,7 @@ from django.db.models import CharField, Count, Max, Min, OuterRef, Q, QuerySet, 
 
 from omniroute_admin.common.core.changes import CHANGED, EMPTY, NOTHING, FieldChange, HistoryEntry
 from omniroute_admin.common.kinds import Kind, all_kinds, find_kind
-from omniroute_admin.common.selectors.horizons import audit_horizons
+from omniroute_admin.common.selectors.horizons import audit_name, horizon_within
 
 NOBODY_NAMED = "nobody named"
 """Who made a change of which the history knows no name: the installation itself, or a shell."""
@@ -108,16 +108,13 @@ def find_places(*, asked: Asked, limit: int | None = None, offset: int = 0) -> l
 
 
 def entries_at(*, places: Sequence[Place]) -> list[HistoryEntry]:
-    """Return the changes at these places, in their order; one query, and one more per kind among them."""
+    """Return the changes at these places, in their order; one query per kind among them."""
     wanted = sorted(places)
     told: dict[Place, HistoryEntry] = {}
-    horizons = audit_horizons() if wanted else {}
     for key, group in groupby(wanted, key=lambda place: place[0]):
-        kind, cut = find_kind(key), horizons.get(key)
+        kind = find_kind(key)
         if kind is not None:
-            ids = [history_id for _, history_id in group]
-            found = _read(kind, ids, told_from=None if cut is None else cut.before)
-            told |= {(key, one.history_id): one for one in found}
+            told |= {(key, one.history_id): one for one in _read(kind, [history_id for _, history_id in group])}
     return [told[place] for place in places if place in told]
 
 
@@ -214,24 +211,24 @@ def _all_of(kind: Kind, parts: Iterable[str]) -> Q:
     return found
 
 
-def _read(kind: Kind, ids: Sequence[int], *, told_from: datetime | None) -> Iterator[HistoryEntry]:
+def _read(kind: Kind, ids: Sequence[int]) -> Iterator[HistoryEntry]:
     """Yield the changes of one kind; one query reads the versions and those before them.
 
-    What an entry from before `told_from` changed is not told: the one before it may have been removed.
+    What an entry from before the horizon changed is not told: the one before it may have been removed.
     """
     older = kind.versions.filter(id=OuterRef("id"), history_id__lt=OuterRef("history_id"))
     before = Subquery(older.order_by("-history_id").values("history_id")[:1])
     asked = kind.versions.filter(history_id__in=ids)
     rows = kind.versions.filter(
         Q(history_id__in=ids) | Q(history_id__in=asked.annotate(before=before).values("before"))
-    )
+    ).annotate(told_from=horizon_within(audit_name(kind.key)))
     wanted = frozenset(ids)
     found = {row.history_id: row for row in rows.select_related(*kind.related)}
     last: dict[int, Any] = {}
     for history_id in sorted(found):
         version = found[history_id]
         if history_id in wanted:
-            is_cut = told_from is not None and version.history_date < told_from
+            is_cut = version.told_from is not None and version.history_date < version.told_from
             yield _entry(kind, version, None if is_cut else last.get(version.id), is_cut=is_cut)
         last[version.id] = version
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
+from django.db.models import Subquery
 
 from omniroute_admin.common.core.periods import Part
 from omniroute_admin.common.models import Horizon
@@ -27,6 +28,11 @@ def audit_name(kind: str) -> str:
 def horizon_of(name: str) -> datetime | None:
     """Return before which something was pruned, None where nothing ever was; one indexed read."""
     return Horizon.objects.filter(pk=name).values_list("before", flat=True).first()
+
+
+def horizon_within(name: str) -> Subquery:
+    """Return the same as a part of another query, which asks for it beside its rows."""
+    return Subquery(Horizon.objects.filter(pk=name).values("before")[:1])
 
 
 def read_pruned(name: str) -> Pruned | None:
