@@ -126,6 +126,8 @@ def test_what_is_allowed_or_not_there_is_no_denial(client: Client, lines: list[s
     for address in (ADDRESS, "/nothing", "/api/v1/nothing", "/healthz", "/login", "/"):
         get(client, f"Bearer {secret}", address)
     assert lines == []
+    client.post("/login", {"username": "x", "password": "y"})
+    assert lines == ["sign-in failed: account of no such name, from 127.0.0.1"]
 
 
 @pytest.mark.parametrize("place", ["path", "query", "both"])
