@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from django.core.exceptions import ImproperlyConfigured
-
 from ladder.core.channels import LONGEST_NAME, WEBHOOK, Channel, channel_of
-from omniroute_admin.environment import Environment
+from omniroute_admin.environment import Environment, refusal
 
 PREFIX, FILE = "ALERT_CHANNEL_", "_FILE"
 SHORTEST_SECRET = 16
@@ -33,10 +31,10 @@ def _channel(variable: str, address: str) -> Channel:
     name = variable.removeprefix(PREFIX)
     if not _NAME.fullmatch(name):
         problem = "what follows ALERT_CHANNEL_ names no channel"
-        raise _refusal(variable, problem, f"use A to Z, digits and _, at most {LONGEST_NAME}, as in ALERT_CHANNEL_OPS")
+        raise refusal(variable, problem, f"use A to Z, digits and _, at most {LONGEST_NAME}, as in ALERT_CHANNEL_OPS")
     channel = channel_of(name=name.lower(), address=address)
     if channel is None or not _is_readable(channel):
-        raise _refusal(variable, "its address cannot be read", _ADDRESSES)
+        raise refusal(variable, "its address cannot be read", _ADDRESSES)
     return channel
 
 
@@ -68,9 +66,9 @@ def webhook_secret(env: Environment, *, channels: Iterable[Channel]) -> str:
     hooks = sorted(channel.name for channel in channels if channel.kind == WEBHOOK)
     remedy = f"set a random text of at least {SHORTEST_SECRET} characters, the same as at the receiver"
     if hooks and not secret:
-        raise _refusal("ALERT_WEBHOOK_SECRET", f"the channel {hooks[0]} is a webhook and cannot be signed", remedy)
+        raise refusal("ALERT_WEBHOOK_SECRET", f"the channel {hooks[0]} is a webhook and cannot be signed", remedy)
     if secret and len(secret) < SHORTEST_SECRET:
-        raise _refusal("ALERT_WEBHOOK_SECRET", f"it has fewer than {SHORTEST_SECRET} characters", remedy)
+        raise refusal("ALERT_WEBHOOK_SECRET", f"it has fewer than {SHORTEST_SECRET} characters", remedy)
     return secret
 
 
@@ -82,9 +80,5 @@ def public_url(env: Environment) -> str:
     """
     origins = env.origins("PUBLIC_URL")
     if len(origins) > 1:
-        raise _refusal("PUBLIC_URL", "it names more than one address", "name the one that people use")
+        raise refusal("PUBLIC_URL", "it names more than one address", "name the one that people use")
     return origins[0] if origins else ""
-
-
-def _refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name}: {problem}; {remedy}.")

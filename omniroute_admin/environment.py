@@ -51,30 +51,24 @@ class Environment:
         return sorted(name for name, value in self._values.items() if name.startswith(prefix) and value.strip())
 
     def secret(self, name: str) -> str:
-        """Return a secret: the variable itself, or what the file holds that `<name>_FILE` names; none is empty."""
-        own, file = self.text(name), self.text(f"{name}_FILE")
-        if own and file:
-            raise _refusal(name, f"{name}_FILE is set as well", "set one of the two")
-        if not file:
-            return own
-        try:
-            return Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError):
-            remedy = "name a file that the user who runs this may read"
-            raise _refusal(f"{name}_FILE", "its file cannot be read", remedy) from None
+        """Return a secret: the variable itself, or what the file holds that `<name>_FILE` names; empty without both."""
+        own, file = self.text(name), f"{name}_FILE"
+        if own and self.text(file):
+            raise refusal(file, f"{name} is set too", "keep one of the two")
+        return own or self.secret_file(file)
 
     def boolean(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         value = self.text(name, "true" if default else "false").lower()
         if value not in _TRUE | _FALSE:
-            raise _refusal(name, f"{value!r} is neither true nor false", "set true or false")
+            raise refusal(name, f"{value!r} is neither true nor false", "set true or false")
         return value in _TRUE
 
     def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
         """Return a whole number from `lowest` to `highest`."""
         value = self.text(name, str(default))
         if not re.fullmatch(r"[0-9]{1,9}", value) or not lowest <= int(value) <= highest:
-            raise _refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
+            raise refusal(name, f"{value!r} is no whole number from {lowest} to {highest}", "set one, or leave it out")
         return int(value)
 
     def days(self, name: str, default: int, *, lowest: int) -> int:
@@ -82,14 +76,14 @@ class Environment:
         value = self.text(name, str(default))
         if not re.fullmatch(r"[0-9]{1,5}", value) or 0 < int(value) < lowest:
             problem = f"{value!r} is neither 0 (for ever) nor a whole number of days from {lowest} to 99999"
-            raise _refusal(name, problem, f"set 0, or {lowest} and more")
+            raise refusal(name, problem, f"set 0, or {lowest} and more")
         return int(value)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """Return one of `choices`, in upper case."""
         value = self.text(name, default).upper()
         if value not in choices:
-            raise _refusal(name, f"{value!r} is unknown", f"set one of {', '.join(choices)}")
+            raise refusal(name, f"{value!r} is unknown", f"set one of {', '.join(choices)}")
         return value
 
     def words(self, name: str, default: str = "") -> list[str]:
@@ -101,7 +95,7 @@ class Environment:
         hosts = self.words(name)
         for host in hosts:
             if "/" in host or " " in host or re.search(r"[^\]:]:\d+$", host):
-                raise _refusal(name, f"{host!r} is no bare host name", "leave out the scheme, the port and the path")
+                raise refusal(name, f"{host!r} is no bare host name", "leave out the scheme, the port and the path")
         return hosts
 
     def origins(self, name: str) -> list[str]:
@@ -109,7 +103,7 @@ class Environment:
         origins = self.words(name)
         for origin in origins:
             if not re.fullmatch(r"https?://[^/\s]+", origin):
-                raise _refusal(
+                raise refusal(
                     name, f"{origin!r} is no origin", "write scheme and host, as in https://ladder.example.com"
                 )
         return origins
@@ -120,7 +114,7 @@ class Environment:
         try:
             ZoneInfo(value)
         except (ValueError, OSError, LookupError):
-            raise _refusal(name, f"{value!r} is no known time zone", "use an IANA name, as in Europe/Berlin") from None
+            raise refusal(name, f"{value!r} is no known time zone", "use an IANA name, as in Europe/Berlin") from None
         return value
 
     def folder(self, name: str, default: Path) -> Path:
@@ -133,12 +127,12 @@ class Environment:
         if not file:
             return ""
         try:
-            secret = Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
+            secret = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
             problem = f"the file {file} cannot be read"
-            raise _refusal(name, problem, "name a file that the user who runs this may read") from None
+            raise refusal(name, problem, "name a file that the user who runs this may read") from None
         if not secret:
-            raise _refusal(name, f"the file {file} is empty", "write the secret into it, or leave the variable out")
+            raise refusal(name, f"the file {file} is empty", "write the secret into it, or leave the variable out")
         return secret
 
     def database(self, name: str, default: str, *, password: str = "") -> dict[str, Any]:
@@ -146,20 +140,20 @@ class Environment:
         url = self.text(name, default)
         scheme = url.partition(":")[0]
         if scheme not in DATABASE_SCHEMES:
-            raise _refusal(name, "its scheme is unknown", "begin with sqlite:/// or postgres://")
+            raise refusal(name, "its scheme is unknown", "begin with sqlite:/// or postgres://")
         if scheme == "sqlite" and not url.removeprefix("sqlite:").strip("/"):
             # The library reads this as "in memory": nothing would be kept, and no two processes would see the same.
-            raise _refusal(name, "it names no file", "write sqlite:////path/to/file, or leave it out")
+            raise refusal(name, "it names no file", "write sqlite:////path/to/file, or leave it out")
         try:
             entry = database_from_url(url)
         except (ValueError, LookupError):
-            raise _refusal(name, "it cannot be read", "write postgres://user:password@host:5432/name") from None
+            raise refusal(name, "it cannot be read", "write postgres://user:password@host:5432/name") from None
         if not entry["NAME"]:
-            raise _refusal(name, "it names no database", "end with the name of a database or the path of a file")
+            raise refusal(name, "it names no database", "end with the name of a database or the path of a file")
         if scheme == "sqlite" and entry["NAME"] != ":memory:":
             _sqlite_file(Path(entry["NAME"]).absolute(), name)
         if password and (scheme == "sqlite" or entry["PASSWORD"]):
-            raise _refusal(f"{name.removesuffix('_URL')}_PASSWORD_FILE", f"{name} needs none", "leave one of them out")
+            raise refusal(f"{name.removesuffix('_URL')}_PASSWORD_FILE", f"{name} needs none", "leave one of them out")
         return entry | ({"PASSWORD": password} if password else {})
 
     def broker(self, name: str) -> str:
@@ -167,18 +161,15 @@ class Environment:
         url = self.text(name, "filesystem://")
         if "://" not in url or url.partition("://")[0] not in BROKER_SCHEMES:
             known = ", ".join(f"{scheme}://" for scheme in sorted(BROKER_SCHEMES))
-            raise _refusal(name, "its scheme is unknown", f"begin with one of {known}")
+            raise refusal(name, "its scheme is unknown", f"begin with one of {known}")
         return url
 
     def secret_key(self, name: str, kept_in: Path) -> str:
         """Return the signing key; where none is given, one is made once and kept in a file only its owner reads."""
-        key, by_file = self.text(name), self.secret_file(f"{name}_FILE")
-        if key and by_file:
-            raise _refusal(f"{name}_FILE", f"{name} is set too", "keep one of the two")
-        key = key or by_file or _kept_secret(kept_in / "secret_key")
+        key = self.secret(name) or _kept_secret(kept_in / "secret_key")
         if len(key) < SECRET_KEY_LENGTH:
             remedy = "give a longer random text, or none: then one is made and kept in VAR_DIR"
-            raise _refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)
+            raise refusal(name, f"it has fewer than {SECRET_KEY_LENGTH} characters", remedy)
         return key
 
 
@@ -192,9 +183,9 @@ def _sqlite_file(file: Path, name: str) -> None:
         return
     except OSError as error:
         problem = f"{file} cannot be read ({error.strerror})"
-        raise _refusal(name, problem, "name a file that the user who runs this may read and write") from None
+        raise refusal(name, problem, "name a file that the user who runs this may read and write") from None
     if head not in {b"", _SQLITE_HEAD}:
-        raise _refusal(name, f"{file} is no SQLite database", "name another file, or move this one away")
+        raise refusal(name, f"{file} is no SQLite database", "name another file, or move this one away")
 
 
 def database_from_url(url: str) -> dict[str, Any]:
@@ -223,7 +214,7 @@ def usable_folder(folder: Path, name: str) -> Path:
             pass
     except OSError as error:
         problem = f"the folder {folder} cannot be written ({error.strerror})"
-        raise _refusal(name, problem, "name a folder that the user who runs this may write") from None
+        raise refusal(name, problem, "name a folder that the user who runs this may write") from None
     return folder
 
 
@@ -233,13 +224,13 @@ def _kept_secret(file: Path) -> str:
         _keep(file, secrets.token_urlsafe(SECRET_KEY_LENGTH))
     try:
         if file.stat().st_mode & 0o077:
-            raise _refusal("VAR_DIR", f"others may read {file}", f"run: chmod 600 {file}")
+            raise refusal("VAR_DIR", f"others may read {file}", f"run: chmod 600 {file}")
         kept = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        raise _refusal("VAR_DIR", f"{file} cannot be read", "give it to the user who runs this, or remove it") from None
+        raise refusal("VAR_DIR", f"{file} cannot be read", "give it to the user who runs this, or remove it") from None
     if len(kept) < SECRET_KEY_LENGTH:
         problem = f"{file} holds {'nothing' if not kept else f'fewer than {SECRET_KEY_LENGTH} characters'}"
-        raise _refusal("VAR_DIR", problem, "remove that file, and a new key is made; everybody signs in again")
+        raise refusal("VAR_DIR", problem, "remove that file, and a new key is made; everybody signs in again")
     return kept
 
 
@@ -254,10 +245,11 @@ def _keep(file: Path, secret: str) -> None:
             return
         except OSError as error:
             problem = f"no random key can be kept in {file.parent} ({error.strerror})"
-            raise _refusal(
+            raise refusal(
                 "SECRET_KEY", problem, f"set a random text of at least {SECRET_KEY_LENGTH} characters"
             ) from None
 
 
-def _refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
+def refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
+    """Return what stops the start: the variable, what is wrong with it, and what mends it."""
     return ImproperlyConfigured(f"{name}: {problem}; {remedy}.")

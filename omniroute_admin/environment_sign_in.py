@@ -1,12 +1,9 @@
 """The variables of signing in. A bad value is refused with its name and the remedy; a secret is never repeated."""
 
 import re
-from pathlib import Path
-
-from django.core.exceptions import ImproperlyConfigured
 
 from omniroute_admin.common.core.roles import ROLES
-from omniroute_admin.environment import Environment
+from omniroute_admin.environment import Environment, refusal
 
 _TOTP_KEY_LENGTH = 32
 _HERE = r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
@@ -21,31 +18,11 @@ def provider(env: Environment) -> tuple[str, str]:
     issuer, client = env.text("OIDC_ISSUER"), env.text("OIDC_CLIENT_ID")
     if issuer and not re.fullmatch(rf"(https://[^/\s?#]+|{_HERE})(/[^\s?#]*)?", issuer):
         remedy = "write it as the provider does, as in https://login.example.com/realms/main"
-        raise _refusal("OIDC_ISSUER", "it is no https:// address", remedy)
+        raise refusal("OIDC_ISSUER", "it is no https:// address", remedy)
     if bool(issuer) != bool(client):
         missing, given = ("OIDC_CLIENT_ID", "OIDC_ISSUER") if issuer else ("OIDC_ISSUER", "OIDC_CLIENT_ID")
-        raise _refusal(missing, f"it is missing, and {given} is there", "set both, or neither")
+        raise refusal(missing, f"it is missing, and {given} is there", "set both, or neither")
     return issuer, client
-
-
-def secret(env: Environment, name: str) -> str:
-    """Return a secret, from the variable or from the file that the variable with `_FILE` behind names.
-
-    Raises:
-        ImproperlyConfigured: both are there, or the file cannot be read or is empty.
-    """
-    value, file = env.text(name), env.text(f"{name}_FILE")
-    if not file:
-        return value
-    if value:
-        raise _refusal(f"{name}_FILE", f"{name} is there as well", "set one of them")
-    try:
-        found = Path(file).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise _refusal(f"{name}_FILE", "the file cannot be read", "give it to the user who runs this") from None
-    if not found:
-        raise _refusal(f"{name}_FILE", "the file is empty", "write the secret into it")
-    return found
 
 
 def long_secret(env: Environment, name: str) -> str:
@@ -54,10 +31,10 @@ def long_secret(env: Environment, name: str) -> str:
     Raises:
         ImproperlyConfigured: it is too short.
     """
-    value = secret(env, name)
+    value = env.secret(name)
     if value and len(value) < _TOTP_KEY_LENGTH:
         problem = f"it has fewer than {_TOTP_KEY_LENGTH} characters"
-        raise _refusal(name, problem, "give a longer random text, or leave it out")
+        raise refusal(name, problem, "give a longer random text, or leave it out")
     return value
 
 
@@ -73,12 +50,8 @@ def role_mapping(env: Environment, name: str) -> dict[str, str]:
         # From the right: a value may be a name of a directory, as in cn=ops,dc=example=operator.
         value, _, role = (piece.strip() for piece in part.rpartition("="))
         if not value or role not in ROLES:
-            raise _refusal(name, f"{part!r} maps no value to a role", f"write value=role, role of {', '.join(ROLES)}")
+            raise refusal(name, f"{part!r} maps no value to a role", f"write value=role, role of {', '.join(ROLES)}")
         if value in found:
-            raise _refusal(name, f"{value!r} is there twice", "map each value once")
+            raise refusal(name, f"{value!r} is there twice", "map each value once")
         found[value] = role
     return found
-
-
-def _refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name}: {problem}; {remedy}.")

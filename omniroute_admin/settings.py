@@ -9,7 +9,7 @@ from celery.schedules import crontab
 from omniroute_admin.alert_channels import alert_channels, public_url, webhook_secret
 from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
-from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
+from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping
 
 env = Environment(os.environ)
 
@@ -19,7 +19,8 @@ VAR_DIR = env.folder("VAR_DIR", BASE_DIR / "var")
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = env.secret_key("SECRET_KEY", VAR_DIR)
 # What the doctor looks at: who may read them.
-SECRET_FILES = [str(VAR_DIR / "secret_key"), env.text("SECRET_KEY_FILE"), env.text("DATABASE_PASSWORD_FILE")]
+_SECRETS = ("SECRET_KEY", "DATABASE_PASSWORD", "TOTP_KEY", "OIDC_CLIENT_SECRET", "ALERT_WEBHOOK_SECRET")
+SECRET_FILES = [str(VAR_DIR / "secret_key"), *(env.text(f"{name}_FILE") for name in _SECRETS)]
 # This machine's own names are always allowed: health checks ask there.
 ALLOWED_HOSTS = [*env.hosts("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
@@ -155,7 +156,7 @@ LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, lowest=1, highest=1_4
 REQUIRE_TOTP = env.boolean("REQUIRE_TOTP", default=False)
 TOTP_KEY = long_secret(env, "TOTP_KEY")
 OIDC_ISSUER, OIDC_CLIENT_ID = provider(env)
-OIDC_CLIENT_SECRET = secret(env, "OIDC_CLIENT_SECRET")
+OIDC_CLIENT_SECRET = env.secret("OIDC_CLIENT_SECRET")
 OIDC_NAME = env.text("OIDC_NAME", "single sign-on")
 OIDC_ROLES_CLAIM = env.text("OIDC_ROLES_CLAIM", "groups")
 OIDC_ROLES = role_mapping(env, "OIDC_ROLES")

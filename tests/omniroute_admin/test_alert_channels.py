@@ -40,7 +40,7 @@ def test_each_variable_is_a_channel_by_its_lower_case_name(tmp_path: Path) -> No
         ({"ALERT_CHANNEL_": "https://host/hidden"}, "ALERT_CHANNEL_"),
         ({"ALERT_CHANNEL_ops": "https://host/hidden"}, "ALERT_CHANNEL_ops"),
         ({"ALERT_CHANNEL_OPS_FILE": "/nowhere/at/all"}, "ALERT_CHANNEL_OPS_FILE"),
-        ({"ALERT_CHANNEL_OPS": "https://a/hidden", "ALERT_CHANNEL_OPS_FILE": "/x"}, "ALERT_CHANNEL_OPS"),
+        ({"ALERT_CHANNEL_OPS": "https://a/hidden", "ALERT_CHANNEL_OPS_FILE": "/x"}, "ALERT_CHANNEL_OPS_FILE"),
     ],
 )
 def test_a_channel_that_cannot_be_is_refused_by_its_name_alone(values: dict[str, str], named: str) -> None:

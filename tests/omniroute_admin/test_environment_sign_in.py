@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from omniroute_admin.environment import Environment
-from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping, secret
+from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping
 
 ISSUER = "https://login.example.com/realms/main"
 
@@ -22,8 +22,8 @@ ISSUER = "https://login.example.com/realms/main"
         ({"OIDC_ISSUER": "login.example.com", "OIDC_CLIENT_ID": "x"}, "OIDC_ISSUER", provider),
         ({"OIDC_ISSUER": "http://localhost.evil.example", "OIDC_CLIENT_ID": "x"}, "OIDC_ISSUER", provider),
         ({"OIDC_ISSUER": f"{ISSUER}?x=1", "OIDC_CLIENT_ID": "x"}, "OIDC_ISSUER", provider),
-        ({"S": "hidden", "S_FILE": "/etc/hostname"}, "S_FILE", lambda env: secret(env, "S")),
-        ({"S_FILE": "/nowhere/at/all"}, "S_FILE", lambda env: secret(env, "S")),
+        ({"S": "hidden", "S_FILE": "/etc/hostname"}, "S_FILE", lambda env: env.secret("S")),
+        ({"S_FILE": "/nowhere/at/all"}, "S_FILE", lambda env: env.secret("S")),
         ({"K": "hidden"}, "K", lambda env: long_secret(env, "K")),
         ({"R": "ops=emperor"}, "R", lambda env: role_mapping(env, "R")),
         ({"R": "ops"}, "R", lambda env: role_mapping(env, "R")),
@@ -41,12 +41,12 @@ def test_a_bad_value_is_refused_with_its_name(values: Any, named: str, read: Cal
 def test_a_secret_comes_from_the_variable_or_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text("from the file\n")
-    assert secret(Environment({"S_FILE": str(file)}), "S") == "from the file"
-    assert secret(Environment({"S": "from the variable"}), "S") == "from the variable"
-    assert secret(Environment({}), "S") == ""
+    assert Environment({"S_FILE": str(file)}).secret("S") == "from the file"
+    assert Environment({"S": "from the variable"}).secret("S") == "from the variable"
+    assert Environment({}).secret("S") == ""
     file.write_text("\n")
     with pytest.raises(ImproperlyConfigured, match="empty"):
-        secret(Environment({"S_FILE": str(file)}), "S")
+        Environment({"S_FILE": str(file)}).secret("S")
 
 
 @pytest.mark.parametrize(
