@@ -125,12 +125,12 @@ def _stand(snapshot: Snapshot, provider: str, accounts: Iterable[Account], now: 
 
 def _places(snapshot: Snapshot, account: Account, now: datetime) -> list[tuple[Place, datetime]]:
     """Return the places of one connection, each with the instant at which it changes by itself."""
-    models = models_by_rung(snapshot=snapshot, account=account, now=now)
+    models = _models_by_rung(snapshot, account, now)
     words = tuple(rung.word for rung in sorted(models))
     return [_place(snapshot, account, rung, models[rung], words, now) for rung in sorted(models)]
 
 
-def models_by_rung(*, snapshot: Snapshot, account: Account, now: datetime) -> dict[Rung, list[Circumstances]]:
+def _models_by_rung(snapshot: Snapshot, account: Account, now: datetime) -> dict[Rung, list[Circumstances]]:
     """Return under what a connection is judged on each rung it stands on: one scope, or each that its models are in.
 
     A connection whose provider has no model stands where an unknown model would (T: premium).

@@ -18,6 +18,7 @@ from ladder.models import RungSample, SpendHold
 from ladder.services.timeline import note_flips
 from omniroute_admin.common.clock import now
 from omniroute_admin.common.models import Heartbeat
+from omniroute_admin.common.selectors.heartbeat import CHAIN, WORKER
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import BillingEntryFactory, ConnectionFactory, ModelPriceFactory
 from tests.omniroute_admin.killing import Killable, Messages, waits_for_a_lock
@@ -51,6 +52,10 @@ def old_samples() -> None:
 def crowded_hours() -> Any:
     hourly = RungSample.objects.order_by().annotate(hour=TruncHour("at", tzinfo=UTC)).values("rung", "hour")
     return hourly.annotate(count=Count("pk")).filter(count__gt=1)
+
+
+def of_chain() -> Any:
+    return Heartbeat.objects.filter(name=CHAIN)
 
 
 def ended_holds() -> None:
@@ -95,6 +100,13 @@ CASES = [
         lambda: SpendHold.objects.filter(released_at=None).count(),
         lambda: not SpendHold.objects.filter(released_at=None).exists(),
     ),
+    Case(
+        "omniroute_admin.tasks.beat_heartbeat",
+        "common_heartbeat",
+        nothing,
+        lambda: of_chain().count(),
+        lambda: of_chain().exists(),
+    ),
 ]
 
 
@@ -108,12 +120,14 @@ def worker(tmp_path: Path, database_url: str) -> Iterator[Killable]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.task.rpartition(".")[2])
 def test_a_worker_killed_in_the_middle_of_a_task(tmp_path: Path, worker: Killable, database: str, case: Case) -> None:
     case.prepare()
-    before = case.state()
     messages = Messages(tmp_path)
-    messages.send(case.task)
+    # It shows that it lives by a row of its own, before it takes anything.
+    worker.start()
+    until(lambda: Heartbeat.objects.filter(name=WORKER).exists(), "the worker ready")
+    before = case.state()
     with transaction.atomic():
         keep_others_from_writing(case.last_table)
-        worker.start()
+        messages.send(case.task)
         until(lambda: messages.waiting() == 0, "the task taken")
         if database == "postgres":
             # All of it is written but the last table, and nothing of it is committed.
@@ -127,7 +141,7 @@ def test_a_worker_killed_in_the_middle_of_a_task(tmp_path: Path, worker: Killabl
     messages.send(case.task)
     until(lambda: messages.waiting() == 0, "the task taken once more")
     messages.send("omniroute_admin.tasks.beat_heartbeat")
-    until(lambda: messages.waiting() == 0 and Heartbeat.objects.exists(), "what was sent after it")
+    until(lambda: messages.waiting() == 0 and of_chain().exists(), "what was sent after it")
     assert case.state() == done
 
 
