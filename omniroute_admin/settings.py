@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from celery.schedules import crontab
-
 from omniroute_admin.alert_channels import alert_channels, public_url, webhook_secret
 from omniroute_admin.common.core.periods import DEFAULT_DAYS, LEAST_DAYS, Part, Periods
 from omniroute_admin.environment import Environment, usable_folder
 from omniroute_admin.environment_sign_in import long_secret, provider, role_mapping
+from omniroute_admin.settings_logging import logging
+from omniroute_admin.settings_schedule import beat_schedule
 
 env = Environment(os.environ)
 
@@ -244,28 +244,7 @@ CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 # A broker that is away for a day is waited for.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "heartbeat": {
-        "task": "omniroute_admin.tasks.beat_heartbeat",
-        "schedule": HEARTBEAT_SECONDS,
-        "options": {"expires": HEARTBEAT_SECONDS},
-    },
-    "thin_history": {"task": "ladder.tasks.thin_history", "schedule": 3600, "options": {"expires": 3600}},
-    # Does nothing where there is no demo fleet.
-    "demo": {"task": "ladder.tasks.move_demo_fleet", "schedule": 20, "options": {"expires": 20}},
-    "flips": {"task": "ladder.tasks.note_flips", "schedule": 5, "options": {"expires": 5}},
-    "samples": {"task": "ladder.tasks.sample_occupancy", "schedule": crontab(), "options": {"expires": 60}},
-    "holds": {"task": "ladder.tasks.expire_holds", "schedule": 60, "options": {"expires": 60}},
-    # Just after the hour, at which windows end in nearly every zone.
-    "budgets": {
-        "task": "ladder.tasks.close_budget_windows",
-        "schedule": crontab(minute="1"),
-        "options": {"expires": 3600},
-    },
-    # At night by UTC, at minutes of their own.
-    "thinning": {"task": "ladder.tasks.thin_timeline", "schedule": crontab(minute="17", hour="3")},
-    "prices": {"task": "billing_catalog.tasks.sync_prices", "schedule": crontab(minute="41", hour="3")},
-}
+CELERY_BEAT_SCHEDULE = beat_schedule(heartbeat_seconds=HEARTBEAT_SECONDS)
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
 # Where the processes of this machine count together. Left out it is in VAR_DIR; one that is named must be usable.
@@ -286,18 +265,12 @@ KEEP = Periods(
     ledger=_keep_days("KEEP_LEDGER_DAYS", Part.LEDGER),
     audit=_keep_days("KEEP_AUDIT_DAYS", Part.AUDIT),
 )
-# At night by UTC, before the others of the night.
-CELERY_BEAT_SCHEDULE["pruning"] = {"task": "ladder.tasks.prune_kept", "schedule": crontab(minute="23", hour="2")}
+
 # --- alerts ----------------------------------------------------------------------------------------------------------
 # Where alerts go: a rule names a channel, and only the environment knows its address, which may hold a secret.
 ALERT_CHANNELS = alert_channels(env)
 ALERT_WEBHOOK_SECRET = webhook_secret(env, channels=ALERT_CHANNELS.values())
 PUBLIC_URL = public_url(env)
-CELERY_BEAT_SCHEDULE |= {
-    "alerts": {"task": "ladder.tasks.look_for_alerts", "schedule": 15, "options": {"expires": 15}},
-    "deliveries": {"task": "ladder.tasks.send_alerts", "schedule": 5, "options": {"expires": 5}},
-    "alert_log": {"task": "ladder.tasks.thin_alerts", "schedule": crontab(minute="53", hour="3")},
-}
 
 # --- logs ------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
@@ -305,37 +278,8 @@ LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"
 LOG_FORMAT = env.choice("LOG_FORMAT", "LINE", ["LINE", "JSON"]).lower()
 # A line for each request, whatever the level of the others.
 ACCESS_LOG = env.boolean("ACCESS_LOG", default=False)
-_QUIET = "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"chosen": {"()": "omniroute_admin.common.logs.formatter", "form": LOG_FORMAT}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "chosen"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
-        "omniroute_admin.access": {"level": "INFO"},
-        # A task that went well needs no three lines every few seconds.
-        "celery.beat": {"level": _QUIET},
-        "celery.worker.strategy": {"level": _QUIET},
-        "celery.app.trace": {"level": _QUIET},
-        # At DEBUG it tells secrets of a sign-in under way.
-        "authlib": {"level": "WARNING"},
-        # It remarks that the broker in files has no host name.
-        "kombu.connection": {"level": "ERROR"},
-    },
-}
+LOGGING = logging(level=LOG_LEVEL, form=LOG_FORMAT)
 
-# --- what no table, no log, no traceback and no denial tells ----------------------------------------------------------
+# --- what no traceback and no denial tells ----------------------------------------------------------------------------
 CSRF_FAILURE_VIEW = "omniroute_admin.common.views.guard.csrf_failure"
 DEFAULT_EXCEPTION_REPORTER = "omniroute_admin.common.tracebacks.BlottingReporter"
-LOGGING["filters"] = {
-    "blot": {"()": "omniroute_admin.common.blotting.Blot"},
-    "undenied": {"()": "omniroute_admin.common.blotting.Undenied"},
-}
-for _handler in LOGGING["handlers"].values():
-    _handler["filters"] = ["blot"]
-for _name in ("django.request", "django.security.csrf"):
-    LOGGING["loggers"][_name] = {"filters": ["undenied"]}
-# At DEBUG it tells of each variable that a template has not, with all that was sent by the form: passwords too.
-LOGGING["loggers"]["django.template"] = {"level": "INFO"}
