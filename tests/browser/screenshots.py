@@ -38,11 +38,12 @@ PAGES = {
     "alerts": "/alerts",
     "audit": "/audit",
     "keys": "/keys",
+    "account": "/account",
     "admin": "/admin/ladder/connection/",
 }
 """Every page, shown wide, light and dark; those that an operator opens on a phone are shown narrow too."""
 
-ON_A_PHONE = ("ladder", "connection", "tuning", "spend", "timeline", "alerts")
+ON_A_PHONE = ("ladder", "connection", "tuning", "spend", "timeline", "alerts", "keys")
 PICTURES = (
     *((f"{name}-1440-{theme}", path, 1440, theme) for name, path in PAGES.items() for theme in ("light", "dark")),
     *((f"{name}-390-{theme}", PAGES[name], 390, theme) for name in ON_A_PHONE for theme in ("light", "dark")),
@@ -111,7 +112,7 @@ def _session() -> str:
     from django.test import Client
 
     client = Client()
-    client.force_login(get_user_model().objects.create_superuser("mira", "mira@example.com"))
+    client.force_login(get_user_model().objects.create_superuser("mira", "mira@example.com", "four pictures of mira"))
     return client.cookies["sessionid"].value
 
 
@@ -125,6 +126,7 @@ def _fill() -> None:
     _spend(now=clock.now())
     _lived(now=clock.now())
     _alert(now=clock.now())
+    _keys(now=clock.now())
 
 
 def _lived(*, now: datetime) -> None:
@@ -190,6 +192,35 @@ def _alert(*, now: datetime) -> None:
     )
     last = {"attempts": 1, "last_error": "did not answer within 30 s", "next_attempt_at": now + timedelta(minutes=1)}
     AlertDelivery.objects.filter(pk=tests[1].pk).update(state="failed", **last)
+
+
+def _keys(*, now: datetime) -> None:
+    """Make keys that live, that were rotated, that have a limit, and one that was revoked."""
+    from omniroute_admin.common.history import Actor
+    from omniroute_admin.common.models import ApiKey
+    from omniroute_admin.common.services.key_rotation import rotate_key
+    from omniroute_admin.common.services.keys import create_key, revoke_key
+
+    by = {"actor": Actor(name="mira"), "reason": "a start"}
+    calls = ["pools:read", "telemetry:write"]
+    wanted = (
+        ("router-eu", calls, 40),
+        ("router-us", calls, 30),
+        ("grafana", ["metrics:read"], 20),
+        ("trial", calls, 9),
+    )
+    made = {}
+    for name, scopes, days in wanted:
+        made_at = now - timedelta(days=days)
+        limit = 600 if name == "trial" else None
+        expires_at = made_at + timedelta(days=90)
+        made[name], _ = create_key(
+            name=name, scopes=scopes, calls_per_minute=limit, expires_at=expires_at, now=made_at, **by
+        )
+    ApiKey.objects.exclude(name="trial").update(last_used_at=now - timedelta(minutes=1))
+    old = made["router-us"].pk
+    rotate_key(key_id=old, overlap=timedelta(hours=24), anyway=False, now=now - timedelta(hours=2), **by)
+    revoke_key(key=made["trial"], now=now - timedelta(days=2), **by)
 
 
 _CODES = {"exhausted": "quota_exhausted", "cooldown": "cooldown"}
