@@ -1,10 +1,10 @@
 """The words of SPEC 1 as database choices; the core's enums are the one list."""
 
 from billing_catalog.core.values import Billing
-from ladder.core.alert_delivery import DeliveryState
-from ladder.core.alert_words import NoticeKind
-from ladder.core.alerts import AlertKind
-from ladder.core.timeline_causes import Cause
+from ladder.core.alerts.delivery import DeliveryState
+from ladder.core.alerts.rules import AlertKind
+from ladder.core.alerts.words import NoticeKind
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import Combine, CooldownCause, MoneyKind, Period, ReadingStatus, Rung, Weekday
 
 STATUS_CHOICES = [(word.value, word.value) for word in ReadingStatus]

@@ -6,10 +6,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from billing_catalog.core.values import Overage
-from ladder.core.alerts import AlertKind, Rule
-from ladder.core.ledger import Spend
+from ladder.core.alerts.quiet import DAYS, QuietHours
+from ladder.core.alerts.rules import AlertKind, Rule
 from ladder.core.money import BudgetWindow, budget_window
-from ladder.core.quiet import DAYS, QuietHours
+from ladder.core.spend.ledger import Spend
 from ladder.core.values import (
     Budget,
     Combine,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from ladder.core.channels import LONGEST_NAME, WEBHOOK, Channel, channel_of
+from ladder.core.alerts.channels import LONGEST_NAME, WEBHOOK, Channel, channel_of
 from omniroute_admin.environment import Environment, refusal
 
 PREFIX, FILE = "ALERT_CHANNEL_", "_FILE"

@@ -12,7 +12,7 @@ from typing import Any
 
 from ladder.adapters.deadline import OutOfTime, within
 from ladder.adapters.quiet_logs import APPRISE, quieten
-from ladder.core.channels import Outcome, outcome_of_status
+from ladder.core.alerts.channels import Outcome, outcome_of_status
 
 ALL_SECONDS = 30
 _STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")

@@ -15,7 +15,7 @@ import requests
 
 from ladder.adapters.deadline import OutOfTime, within
 from ladder.adapters.quiet_logs import quieten
-from ladder.core.channels import Outcome, outcome_of_status
+from ladder.core.alerts.channels import Outcome, outcome_of_status
 
 CONNECT_SECONDS, ANSWER_SECONDS, ALL_SECONDS = 5, 10, 20
 _PROBLEMS: tuple[tuple[type[Exception], str], ...] = (

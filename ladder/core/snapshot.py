@@ -8,20 +8,19 @@ made anew when it has passed, or when the clock went back.
 from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, TypeVar
 
 import msgspec
 
 from billing_catalog.core.billing import index_catalog
 from billing_catalog.core.globs import glob_matches
-from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
-from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
+from billing_catalog.core.values import Tier
 from ladder.core.accounts import Accounts
-from ladder.core.instants import NEVER, settle
+from ladder.core.instants import NEVER
 from ladder.core.inventory import Inventory, build_inventory
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
 from ladder.core.money import Span, closed_spans
+from ladder.core.priced_models import PricedModels
 from ladder.core.reasons import Code
 from ladder.core.scope import Scope
 from ladder.core.values import PAID_RUNGS, Connection, Facts, Grouping, Rung
@@ -55,13 +54,7 @@ class Snapshot:
     def __init__(self, facts: Facts, *, is_momentary: bool = False) -> None:
         self.facts = facts
         self._is_momentary = is_momentary
-        self._prices = _group_prices(facts.prices)
-        self._tiers = index_tiers(
-            rules=facts.tier_rules,
-            free_providers=facts.free_providers,
-            seat_sellers=facts.seat_sellers | _plan_providers(facts.catalog),
-            thresholds=facts.thresholds,
-        )
+        self._models = PricedModels(facts=facts)
         self._accounts = Accounts(connections=facts.connections, catalog=index_catalog(facts.catalog))
         self._forget()
 
@@ -105,7 +98,7 @@ class Snapshot:
         self._latest = [_ALWAYS]
         self._placed: dict[tuple[Grouping, str | None], dict[str, dict[str, Placed]]] = {}
         self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
-        self._tier_memory: dict[tuple[str, str], tuple[Tier, datetime]] = {}
+        self._models.forget()
         self._kept: dict[Hashable, dict[str, Any]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
@@ -140,7 +133,7 @@ class Snapshot:
     def place(self, *, provider: str, model: str, grouping: Grouping, capability: str | None, now: datetime) -> Placed:
         """Return the scope of a (provider, model) in one kind of pool, and remember it."""
         tier, tier_until = self.tier_of(provider=provider, model=model, now=now)
-        capable, ability_until = self._ability_of(provider, model, capability, now)
+        capable, ability_until = self._models.ability_of(provider=provider, model=model, capability=capability, now=now)
         spoken_of = tuple(glob_matches(pattern=glob, name=model) for glob in self._accounts.globs.get(provider, ()))
         key = (grouping, tier, capable, spoken_of)
         scopes = _of_provider(self._scopes, provider)
@@ -178,41 +171,7 @@ class Snapshot:
 
     def tier_of(self, *, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
         """Return the economic tier (T) and the instant at which it changes by itself."""
-        known = self._tier_memory.get((provider, model))
-        if known is None or known[1] <= now:
-            _bound(self._tier_memory)
-            known = self._tier_memory[provider, model] = self._work_out_tier(provider, model, now)
-        return known
-
-    def _work_out_tier(self, provider: str, model: str, now: datetime) -> tuple[Tier, datetime]:
-        said = self.facts.tiers.get((provider, model))
-        if said is not None:
-            return said, NEVER
-        prices = self._prices.get((provider, model), [])
-        return settle(
-            decide=lambda at: classify_tier(
-                index=self._tiers,
-                provider=provider,
-                model=model,
-                input_usd_per_million=_input_price(current_price(prices=prices, at=at)),
-            ),
-            instants=price_boundaries(prices=prices, after=now),
-            now=now,
-        )
-
-    def _ability_of(self, provider: str, model: str, capability: str | None, now: datetime) -> tuple[bool, datetime]:
-        """Return whether a model is known to have what a category needs (I), and until when that is so."""
-        if capability is None:
-            return True, NEVER
-        said = self.facts.capabilities.get((provider, model))
-        if said is not None:
-            return capability in said, NEVER
-        prices = self._prices.get((provider, model), [])
-        return settle(
-            decide=lambda at: capability in _capabilities(current_price(prices=prices, at=at)),
-            instants=price_boundaries(prices=prices, after=now),
-            now=now,
-        )
+        return self._models.tier_of(provider=provider, model=model, now=now)
 
     def outcomes(self, *, scope: Scope, ids: tuple[str, ...], now: datetime) -> tuple[PairOutcome, ...]:
         """Return what became of each pair of a list, judging each connection at most once per scope."""
@@ -247,50 +206,18 @@ class Snapshot:
     def inventory(self, *, now: datetime) -> Inventory:
         """Return the stored candidates now: one per current price row, by rank, provider, model (SPEC 4)."""
         if self._inventory is None or now >= self._inventory.change_at:
-            rows, change_at = settle(
-                decide=self._current_models,
-                instants=price_boundaries(prices=self.facts.prices, after=now),
-                now=now,
-            )
+            rows, change_at = self._models.stored(now=now)
             self._inventory = build_inventory(models=rows, connections=self.facts.connections, change_at=change_at)
             self._kept = {}
         return self._inventory
 
     def later_models(self, *, after: datetime, before: datetime) -> Iterator[tuple[datetime, list[tuple[str, str]]]]:
-        """Yield every instant between at which a price starts or ends, with the stored models in their order then."""
-        for instant in price_boundaries(prices=self.facts.prices, after=after):
-            if instant < before:
-                yield instant, self._current_models(instant)
+        """Return every instant between at which a price starts or ends, with the stored models in their order then."""
+        return self._models.later(after=after, before=before)
 
     def models_of(self, *, provider: str, now: datetime) -> tuple[str, ...]:
         """Return the models of a provider that have a current price, in the order of the inventory."""
         return tuple(one.model for one in self.inventory(now=now).by_provider.get(provider, ()))
-
-    def _current_models(self, at: datetime) -> list[tuple[str, str]]:
-        current = (current_price(prices=rows, at=at) for rows in self._prices.values())
-        rows = [row for row in current if row is not None]
-        rows.sort(key=lambda row: (row.rank is None, row.rank or 0, row.provider, row.model))
-        return [(row.provider, row.model) for row in rows]
-
-
-def _plan_providers(catalog: Iterable[CatalogRow]) -> frozenset[str]:
-    """Return the providers that sell seats by what the catalogue says of them (T)."""
-    return frozenset(row.provider for row in catalog if row.billing is Billing.SUBSCRIPTION)
-
-
-def _group_prices(prices: Iterable[Price]) -> dict[tuple[str, str], list[Price]]:
-    grouped: dict[tuple[str, str], list[Price]] = {}
-    for row in prices:
-        grouped.setdefault((row.provider, row.model), []).append(row)
-    return grouped
-
-
-def _input_price(price: Price | None) -> Decimal | None:
-    return None if price is None else price.input_usd_per_million
-
-
-def _capabilities(price: Price | None) -> frozenset[str]:
-    return frozenset() if price is None else price.capabilities
 
 
 def _asks_ability(outcome: PairOutcome) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from ladder.core.alerts import EACH, IN_USE, UNITS, AlertKind
+from ladder.core.alerts.rules import EACH, IN_USE, UNITS, AlertKind
 from ladder.forms.tuning import ZoneField
 from ladder.models.alerts import LONGEST_HOLD, AlertRule
 from ladder.services.alert_rules import SUBJECTS

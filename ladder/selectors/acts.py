@@ -17,7 +17,7 @@ from billing_catalog.models import (
     TierOverride,
     TierThresholds,
 )
-from ladder.core.marks import Lane
+from ladder.core.timeline.marks import Lane
 from ladder.models import Breaker, Connection, Cooldown, LadderSettings, QuotaWindow, RungBudget
 
 _TEXT = CharField()

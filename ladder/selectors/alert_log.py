@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from django.db.models import Count, Q, QuerySet
 
-from ladder.core.alert_delivery import UNDER_WAY
+from ladder.core.alerts.delivery import UNDER_WAY
 from ladder.models import AlertDelivery, AlertRule
 
 FILTERS = ("state", "kind", "channel")

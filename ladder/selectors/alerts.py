@@ -10,8 +10,8 @@ from django.db.models import Sum
 
 from billing_catalog.core.values import Billing
 from billing_catalog.models import BillingEntry
-from ladder.core.alerts import AlertFacts, AlertKind, EntryFact, Key, Rule
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
+from ladder.core.alerts.rules import AlertFacts, AlertKind, EntryFact, Key, Rule
 from ladder.core.occupancy import build_occupancy, with_budgets
 from ladder.core.snapshot import Snapshot
 from ladder.core.values import MoneyKind

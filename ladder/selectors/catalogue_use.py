@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Greatest
 from billing_catalog.core.billing import CatalogIndex, classify, index_catalog
 from billing_catalog.core.values import Billing, Matched
 from billing_catalog.mapping import read_catalog_rows
-from ladder.core.ledger import OLDEST
+from ladder.core.spend.ledger import OLDEST
 from ladder.models import Connection, LedgerSum, UsageEvent
 from ladder.selectors.connections import stored_connections
 from omniroute_admin.common.core.names import NOAUTH

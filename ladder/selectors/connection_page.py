@@ -10,7 +10,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery, prefetch_relate
 from django.db.models.functions import Coalesce
 
 from billing_catalog.models import BillingEntry
-from ladder.core.pace import Point
+from ladder.core.readings.pace import Point
 from ladder.core.values import ReadingStatus
 from ladder.mapping import age_from
 from ladder.models import Connection, Cooldown, QuotaReading, QuotaWindow, RungFlip

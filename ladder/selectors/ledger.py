@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
-from ladder.core.ledger import Spend
 from ladder.core.money import BudgetWindow, Span
+from ladder.core.spend.ledger import Spend
 from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
 from ladder.models import LedgerSum, RungBudget, SpendHold, UsageEvent

@@ -7,7 +7,7 @@ from decimal import Decimal
 import msgspec
 from django.db.models import F, Q, QuerySet, Sum
 
-from ladder.core.ledger import Claim, Cost, correction_depths, counting_claim
+from ladder.core.spend.ledger import Claim, Cost, correction_depths, counting_claim
 from ladder.core.values import MoneyKind
 from ladder.models import LedgerSum, SpendHold, UsageEvent
 from omniroute_admin.common.core.periods import Part

@@ -19,7 +19,7 @@ import msgspec
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 
 from ladder.core.money import Span
-from ladder.core.spend import SpendTotals, total_of
+from ladder.core.spend.columns import SpendTotals, total_of
 from ladder.core.values import PAID_RUNGS, MoneyKind, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, LedgerSum, SpendHold, UsageEvent

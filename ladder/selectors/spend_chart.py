@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, Sum
 
 from ladder.core.money import Span
-from ladder.core.spend_curve import Spent, reached_at
+from ladder.core.spend.curve import Spent, reached_at
 from ladder.core.values import MoneyKind, Rung
 from ladder.mapping import rung_named
 from ladder.models import LedgerSum, UsageEvent

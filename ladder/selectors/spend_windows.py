@@ -8,9 +8,9 @@ import msgspec
 from django.db.models import Case, IntegerField, Q, Value, When
 
 from ladder.core.instants import TICK
-from ladder.core.ledger import OLDEST
 from ladder.core.money import BudgetWindow
-from ladder.core.spend import SpendTotals
+from ladder.core.spend.columns import SpendTotals
+from ladder.core.spend.ledger import OLDEST
 from ladder.core.values import Period, Rung
 from ladder.mapping import window_at
 from ladder.models import RungBudget

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from django.db.models import Max, QuerySet
 
-from ladder.core.timeline import RUNG_ITSELF, Picture, Spot
-from ladder.core.timeline_causes import Prints, Standing
-from ladder.core.trail import Moment, Write, catalogue_of, undo
+from ladder.core.timeline.causes import Prints, Standing
+from ladder.core.timeline.flips import RUNG_ITSELF, Picture, Spot
+from ladder.core.timeline.trail import Moment, Write, catalogue_of, undo
 from ladder.mapping import rung_named
 from ladder.models import Connection, QuotaWindow, RungBudget, RungFlip, RungSample, TimelineCursor
 from ladder.selectors.ledger import read_budget_windows

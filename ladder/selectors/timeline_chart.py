@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Case, Count, IntegerField, Max, QuerySet, Value, When
 
-from ladder.core.marks import BUDGET_ENDS, BudgetVersion, Happened, Lane, lane_of_flip, window_ends
-from ladder.core.stretches import THINNED_REACH, Sample, Stretch, Turn, find_stretches
-from ladder.core.timeline import Serving
+from ladder.core.timeline.flips import Serving
+from ladder.core.timeline.marks import BUDGET_ENDS, BudgetVersion, Happened, Lane, lane_of_flip, window_ends
+from ladder.core.timeline.stretches import THINNED_REACH, Sample, Stretch, Turn, find_stretches
 from ladder.core.values import Period, Rung, Weekday
 from ladder.models import RungBudget, TimelineCursor
 from ladder.selectors.acts import ACTS, acts_between

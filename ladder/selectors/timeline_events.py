@@ -9,7 +9,7 @@ from django.db.models import BigIntegerField, CharField, Count, Expression, F, M
 from django.db.models.functions import Coalesce, NullIf
 
 from ladder.core.instants import TICK
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.models import Connection
 from ladder.selectors.acts import ACTS, Act
 from ladder.selectors.timeline import flips_between

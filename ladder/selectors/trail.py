@@ -7,7 +7,7 @@ import msgspec
 
 from billing_catalog.mapping import read_catalog_rows, read_prices, read_thresholds, read_tier_rules
 from billing_catalog.models import FreeProvider, PriceSource
-from ladder.core.trail import Catalogue, Image, Write
+from ladder.core.timeline.trail import Catalogue, Image, Write
 from ladder.models import Connection, TimelineCursor, TimelineTrace
 
 _decoder = msgspec.json.Decoder(tuple[Image, ...])

@@ -7,8 +7,8 @@ from decimal import Decimal
 from django.db.models import OuterRef, Subquery
 
 from billing_catalog.core.values import Thresholds
-from ladder.core.gaps import usual_gap
 from ladder.core.moves import Edits
+from ladder.core.readings.gaps import usual_gap
 from ladder.core.values import PAID_RUNGS, LadderSettings, Period, Rung, Weekday
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.selectors.settings import BudgetSettings, StoredSettings

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db import transaction
 
-from ladder.core.alert_delivery import DeliveryState
-from ladder.core.alert_words import NoticeKind
-from ladder.core.alerts import IN_USE, UNITS, AlertKind
-from ladder.core.channels import LONGEST_NAME
+from ladder.core.alerts.channels import LONGEST_NAME
+from ladder.core.alerts.delivery import DeliveryState
+from ladder.core.alerts.quiet import DAYS, quiet_until
+from ladder.core.alerts.rules import IN_USE, UNITS, AlertKind
+from ladder.core.alerts.words import NoticeKind
 from ladder.core.ids import POOL_IDS
-from ladder.core.quiet import DAYS, quiet_until
 from ladder.core.values import PAID_RUNGS, Rung, Weekday
 from ladder.mapping import to_quiet_hours
 from ladder.models import AlertDelivery, AlertRule

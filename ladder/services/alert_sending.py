@@ -14,10 +14,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from ladder.adapters import apprise, webhook
-from ladder.core.alert_delivery import LEASE, PAUSES, DeliveryState, next_attempt
-from ladder.core.alert_words import Notice, NoticeKind, Told, notice_of, notice_of_test
-from ladder.core.channels import WEBHOOK, Channel, Outcome
-from ladder.core.quiet import quiet_until
+from ladder.core.alerts.channels import WEBHOOK, Channel, Outcome
+from ladder.core.alerts.delivery import LEASE, PAUSES, DeliveryState, next_attempt
+from ladder.core.alerts.quiet import quiet_until
+from ladder.core.alerts.words import Notice, NoticeKind, Told, notice_of, notice_of_test
 from ladder.mapping import to_quiet_hours
 from ladder.models import Alert, AlertDelivery
 from ladder.selectors.alerts import channels

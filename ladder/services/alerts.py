@@ -11,11 +11,11 @@ import msgspec
 from django.db import transaction
 from django.urls import NoReverseMatch, reverse
 
-from ladder.core.alert_conditions import find_conditions
-from ladder.core.alert_delivery import DeliveryState
-from ladder.core.alert_words import CHANGED, DELETED, PAUSED, NoticeKind, resolution
-from ladder.core.alerts import AlertFacts, AlertKind, Condition, Verdict, decide
-from ladder.core.quiet import quiet_until
+from ladder.core.alerts.conditions import find_conditions
+from ladder.core.alerts.delivery import DeliveryState
+from ladder.core.alerts.quiet import quiet_until
+from ladder.core.alerts.rules import AlertFacts, AlertKind, Condition, Verdict, decide
+from ladder.core.alerts.words import CHANGED, DELETED, PAUSED, NoticeKind, resolution
 from ladder.mapping import to_alert_rule, to_quiet_hours
 from ladder.models import Alert, AlertDelivery, AlertLook, AlertRule
 from ladder.selectors.alerts import enabled_rules, open_alerts, read_alert_facts

@@ -11,7 +11,7 @@ from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.values import Overage
 from billing_catalog.mapping import read_catalog_rows
 from billing_catalog.models import ProviderAlias
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.models import Connection
 from ladder.services.live_connections import imply_keyless, locked
 from ladder.services.reading_items import is_storable

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from ladder.core.cooldown import later
 from ladder.core.quota import counting_windows, judge_windows
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import CooldownCause, LadderSettings, QuotaVerdict, Window
 from ladder.mapping import to_settings, window_of
 from ladder.models import Connection, Cooldown, QuotaWindow

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from billing_catalog.models import ProviderAlias
-from ladder.core.demo import DemoConnection, DemoReading, cooldowns_at, first_readings, readings_at
-from ladder.core.demo_fleet import FLEET
-from ladder.core.timeline_causes import Cause
+from ladder.core.demo.fleet import FLEET
+from ladder.core.demo.moves import DemoConnection, DemoReading, cooldowns_at, first_readings, readings_at
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.selectors.demo import DEMO, demo_connections

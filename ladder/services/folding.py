@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from django.db.models import F, Q, QuerySet
 
-from ladder.core.folding import Cuts, Folded, FoldedSum, PastRow, Place, cuts_of, fold
+from ladder.core.spend.folding import Cuts, Folded, FoldedSum, PastRow, Place, cuts_of, fold
 from ladder.models import Connection, LedgerSum, RungBudget, SpendHold, UsageEvent
 from ladder.services.live_connections import locked
 from ladder.services.pruning import Removed, Run, delete_keys, keys_in_order

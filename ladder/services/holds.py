@@ -6,8 +6,8 @@ from decimal import Decimal
 import msgspec
 
 from billing_catalog.selectors.past import PastReader
-from ladder.core.ledger import stood
 from ladder.core.money import closed_spans, hold_fits, is_off, is_spent, left_usd
+from ladder.core.spend.ledger import stood
 from ladder.core.values import PAID_RUNGS, Budget, Hold, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, SpendHold

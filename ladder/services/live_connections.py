@@ -10,7 +10,7 @@ from django.db import connection as database
 from django.db.models import QuerySet
 
 from billing_catalog.models import ProviderAlias
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.models import Connection
 from ladder.services.trail import remember_new
 from omniroute_admin.common.core.names import NOAUTH, canonical_provider, is_connection_id, is_provider

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from ladder.core.pace import life_of, start_by_name
-from ladder.core.thinning import PastReading, forgettable_readings
+from ladder.core.readings.pace import life_of, start_by_name
+from ladder.core.readings.thinning import PastReading, forgettable_readings
 from ladder.models import QuotaWindow
 from ladder.selectors.connection_page import read_earlier_resets
 from ladder.services.pruning import Removed, Run

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from billing_catalog.models import ProviderAlias
 from ladder.adapters.omniroute import ImportedConnection, ImportProblem, OmnirouteContents
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.models import Connection
 from ladder.services.live_connections import locked
 from ladder.services.omniroute_report import Counts, Tally

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from django.db.models import QuerySet
 
-from ladder.core.trail import is_in_band, window_seen
+from ladder.core.timeline.trail import is_in_band, window_seen
 from ladder.core.values import Combine, LadderSettings, ReadingStatus, Window
 from ladder.mapping import age_from
 from ladder.models import QuotaReading, QuotaWindow

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.selectors.settings import read_settings
 from ladder.services.answers import Rejected, TelemetryAnswer
 from ladder.services.cooldowns import lift_quota_cooldowns

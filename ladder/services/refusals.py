@@ -9,7 +9,7 @@ from billing_catalog.core.billing import classify, index_catalog
 from billing_catalog.core.values import Billing
 from billing_catalog.mapping import read_catalog_rows
 from ladder.core.cooldown import asked_until, clamp, is_clamped, reset_that_caused
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import CooldownCause
 from ladder.mapping import to_settings
 from ladder.models import Connection, Cooldown, LadderSettings

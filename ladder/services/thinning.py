@@ -7,7 +7,7 @@ import msgspec
 from django.db import transaction
 
 from ladder.core.cooldown import RETRY_AFTER_CAP
-from ladder.core.thinning import PastReading, superfluous_readings
+from ladder.core.readings.thinning import PastReading, superfluous_readings
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaReading, QuotaWindow, RefusalReport
 from ladder.services.live_connections import locked

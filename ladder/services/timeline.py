@@ -9,9 +9,9 @@ from django.db.models.functions import TruncHour
 
 from ladder.core.instants import NEVER
 from ladder.core.occupancy import RungOccupancy, build_occupancy
-from ladder.core.timeline import Flip, Picture, Telling, with_late_flips
-from ladder.core.timeline_causes import Prints, prints_of
-from ladder.core.timeline_teller import tell
+from ladder.core.timeline.causes import Prints, prints_of
+from ladder.core.timeline.flips import Flip, Picture, Telling, with_late_flips
+from ladder.core.timeline.teller import tell
 from ladder.models import RungFlip, RungSample, TimelineCursor, TimelineTrace
 from ladder.selectors.state import get_snapshot
 from ladder.selectors.timeline import Sight, is_picture_current, read_sight

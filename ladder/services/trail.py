@@ -11,8 +11,8 @@ import msgspec
 from django.db import connection as database
 
 from billing_catalog.core.values import Thresholds
-from ladder.core.timeline_causes import Cause
-from ladder.core.trail import (
+from ladder.core.timeline.causes import Cause
+from ladder.core.timeline.trail import (
     AccountImage,
     BreakerImage,
     BudgetImage,

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import msgspec
 
-from ladder.core.ledger import OLDEST, Tokens
+from ladder.core.spend.ledger import OLDEST, Tokens
 from ladder.services.live_connections import Refusal
 from ladder.services.reading_items import MAX_AHEAD, Instant, is_storable
 

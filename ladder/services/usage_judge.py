@@ -5,7 +5,7 @@ from datetime import datetime
 
 from billing_catalog.core.values import Billing, Price
 from billing_catalog.selectors.past import PastReader
-from ladder.core.ledger import Cost, Stood, dearest_of_rung, estimated_cost, known_cost, money_kind, stood
+from ladder.core.spend.ledger import Cost, Stood, dearest_of_rung, estimated_cost, known_cost, money_kind, stood
 from ladder.core.values import MoneyKind, Rung
 from ladder.mapping import rung_named
 from ladder.models import Connection, UsageEvent

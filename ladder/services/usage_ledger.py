@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Q
 
-from ladder.core.ledger import Booking, Claim, Cost, book, correction_depths, counting_claim
+from ladder.core.spend.ledger import Booking, Claim, Cost, book, correction_depths, counting_claim
 from ladder.models import UsageEvent
 from ladder.services.usage_items import UsageItem
 from omniroute_admin.common.services.statements import insert_many

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaWindow
 from ladder.services.live_connections import locked

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from ladder.core.alerts import AlertKind
+from ladder.core.alerts.rules import AlertKind
 from ladder.forms.alerts import KIND_WORDS, RuleForm, UsualForm, WhyForm, values_of
 from ladder.models import AlertDelivery, AlertRule
 from ladder.selectors.alerts import channels

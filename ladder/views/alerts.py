@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from ladder.core.alert_words import NoticeKind
-from ladder.core.channels import LONGEST_NAME, Channel
+from ladder.core.alerts.channels import LONGEST_NAME, Channel
+from ladder.core.alerts.words import NoticeKind
 from ladder.selectors.alert_log import FILTERS, channels_in_log, find_deliveries, is_soon, rules_with_counts
 from ladder.selectors.alerts import channels, open_alerts
 from ladder.views.paging import leaf_of, page_number

@@ -16,8 +16,8 @@ from billing_catalog.core.values import Matched, Verdict
 from billing_catalog.models import BillingEntry
 from ladder.core.explain import judge_connection, pool_places
 from ladder.core.judge import Account
-from ladder.core.pace import Life, life_of, start_by_name, ticks_of
 from ladder.core.quota import QuotaJudgement, judge_window
+from ladder.core.readings.pace import Life, life_of, start_by_name, ticks_of
 from ladder.core.reasons import Code
 from ladder.core.values import LadderSettings, QuotaVerdict, Window
 from ladder.models import Connection, Cooldown

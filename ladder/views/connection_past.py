@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import NoReverseMatch, reverse
 
-from ladder.core.spend import SpendTotals
+from ladder.core.spend.columns import SpendTotals
 from ladder.core.values import PAID_RUNGS, Rung
 from ladder.models import Connection
 from ladder.selectors.connection_page import read_flips

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from ladder.core.spend import SpendTotals
+from ladder.core.spend.columns import SpendTotals
 from ladder.selectors.spend import SpendLine
 from ladder.selectors.spend_events import LedgerRow
 from ladder.selectors.spend_windows import WindowSpend

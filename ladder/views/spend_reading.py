@@ -8,8 +8,8 @@ import msgspec
 from django.db.models import Q
 
 from ladder.core.money import BudgetWindow, Span
-from ladder.core.spend import SpendTotals
-from ladder.core.spend_curve import CurvePoint, Spent, spend_curve
+from ladder.core.spend.columns import SpendTotals
+from ladder.core.spend.curve import CurvePoint, Spent, spend_curve
 from ladder.core.values import PAID_RUNGS, Rung
 from ladder.models import RungBudget
 from ladder.selectors.spend import Spans, SpendBy, SpendPage, happened_in, read_spend_lines

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from ladder.core.marks import gather
+from ladder.core.timeline.marks import gather
 from ladder.core.values import Rung
 from ladder.selectors.timeline_chart import is_timeline_begun, read_happened, read_stretches
 from ladder.selectors.timeline_events import TimelineEvent, count_places, list_events

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from django.http import QueryDict
 
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import Rung
 from ladder.selectors.timeline_events import EventFilter
 from ladder.views.paging import page_number

@@ -164,7 +164,7 @@ def _alert(*, now: datetime) -> None:
     """Let rules have raised something, and deliveries be in every state."""
     from django.conf import settings
 
-    from ladder.core.channels import Channel
+    from ladder.core.alerts.channels import Channel
     from ladder.models import AlertDelivery, AlertRule
     from ladder.services.alert_rules import add_usual_rules, send_test, update_rule
     from ladder.services.alerts import look_for_alerts

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
 from ladder.models import Alert, AlertDelivery, AlertRule
 from omniroute_admin.common import clock
 from tests.browser.conftest import axe_violations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from ladder.core.ledger import Spend
+from ladder.core.spend.ledger import Spend
 from ladder.core.values import Rung
 from ladder.models import SpendHold, UsageEvent
 from ladder.selectors.ledger import read_active_holds, read_budgets, read_spend

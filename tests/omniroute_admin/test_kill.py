@@ -15,7 +15,7 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import Count, Max, Sum
 
-from ladder.core.thinning import PastReading, superfluous_readings
+from ladder.core.readings.thinning import PastReading, superfluous_readings
 from ladder.core.values import ReadingStatus
 from ladder.models import Connection, QuotaReading, QuotaWindow, RungFlip, RungSample, UsageEvent
 from ladder.services.connections import update_connection

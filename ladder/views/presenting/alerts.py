@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from ladder.core.alerts import EACH, UNITS, AlertKind
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
+from ladder.core.alerts.rules import EACH, UNITS, AlertKind
 from ladder.forms.alerts import ANY, KIND_WORDS
 from ladder.models import Alert, AlertDelivery, AlertRule
 from omniroute_admin.common.core.screen import Glance, Moment, StateWord

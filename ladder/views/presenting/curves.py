@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ladder.core.spend_curve import CurvePoint, thinned
+from ladder.core.spend.curve import CurvePoint, thinned
 from ladder.views.presenting.spend import terms_words
 from ladder.views.spend_reading import Curve
 from omniroute_admin.common.core.axis import ticks

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ladder.core.alert_conditions import is_exhausted
+from ladder.core.alerts.conditions import is_exhausted
 from ladder.core.occupancy import Occupancy, PoolLine, RungOccupancy
 from ladder.core.places import Place
 from ladder.core.reasons import EmptyCode

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import msgspec
 
-from ladder.core.pace import FULL, Life, Pace, Point, share_of_life
+from ladder.core.readings.pace import FULL, Life, Pace, Point, share_of_life
 from omniroute_admin.common.core.screen import Glance
 
 LEFT, RIGHT, TOP, BOTTOM = Decimal(24), Decimal(284), Decimal(8), Decimal(88)

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import msgspec
 
-from ladder.core.ledger import Spend
 from ladder.core.occupancy import BudgetView
-from ladder.core.spend import SpendTotals
+from ladder.core.spend.columns import SpendTotals
+from ladder.core.spend.ledger import Spend
 from ladder.core.values import PAID_RUNGS, MoneyKind, Period
 from ladder.selectors.spend import SpendLine
 from ladder.selectors.spend_events import Correction, LedgerRow

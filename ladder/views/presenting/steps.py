@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ladder.core.marks import Lane, Mark
-from ladder.core.stretches import Stretch, coarsen
+from ladder.core.timeline.marks import Lane, Mark
+from ladder.core.timeline.stretches import Stretch, coarsen
 from ladder.core.values import Rung
 from ladder.views.presenting.timeline_words import LANE_WORDS, happened_words
 from omniroute_admin.common.core.axis import Tick, ticks

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ladder.core.marks import Mark
-from ladder.core.stretches import Stretch, served_for
-from ladder.core.timeline import Serving
+from ladder.core.timeline.flips import Serving
+from ladder.core.timeline.marks import Mark
+from ladder.core.timeline.stretches import Stretch, served_for
 from ladder.core.values import Rung
 from ladder.selectors.timeline_events import FLIP, EventConnection, TimelineEvent
 from ladder.views.presenting.steps import Steps, mark_words

@@ -1,8 +1,8 @@
 """The words of the timeline: causes, lanes, kinds of acts and reason codes, the same in chart, tables and list."""
 
-from ladder.core.marks import BUDGET_ENDS, Lane
 from ladder.core.reasons import Code
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
+from ladder.core.timeline.marks import BUDGET_ENDS, Lane
 from omniroute_admin.common.core.words import count_text
 
 CAUSE_WORDS: dict[str, str] = {

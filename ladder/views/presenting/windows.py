@@ -7,9 +7,9 @@ from decimal import Decimal
 import msgspec
 
 from ladder.core.judge import Account
-from ladder.core.pace import FULL, Life, Pace, Point, pace_of, points_within, thin_points
 from ladder.core.places import STATE_OF_CODE
 from ladder.core.quota import QuotaJudgement, exit_cutoff, judge_window, reentry_floor
+from ladder.core.readings.pace import FULL, Life, Pace, Point, pace_of, points_within, thin_points
 from ladder.core.reasons import Code
 from ladder.core.values import Combine, LadderSettings, QuotaVerdict, ReadingStatus, Window
 from ladder.views.presenting.sparks import Spark, spark_of

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from ladder.core.demo_fleet import FLEET
+from ladder.core.demo.fleet import FLEET
 from ladder.models import Connection
 from ladder.selectors.demo import demo_connections
 from ladder.services.demo import start_demo

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ladder.core.ledger import correction_depths
-from ladder.core.spend import SpendTotals, total_of
+from ladder.core.spend.columns import SpendTotals, total_of
+from ladder.core.spend.ledger import correction_depths
 from ladder.core.values import PAID_RUNGS, Accounting, Rung
 from ladder.models import Connection, RungBudget, SpendHold, UsageEvent
 from ladder.selectors.ledger import read_budgets, read_spend

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
 from ladder.models import QuotaWindow
 from ladder.services.alert_sending import send_next
 from ladder.services.alerts import look_for_alerts

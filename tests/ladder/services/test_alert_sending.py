@@ -4,8 +4,8 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from ladder.core.alert_delivery import LEASE, PAUSES
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
+from ladder.core.alerts.delivery import LEASE, PAUSES
 from ladder.models import AlertDelivery
 from ladder.services.alert_rules import send_test, try_again, update_rule
 from ladder.services.alert_sending import RAISE_GIVEN_UP, UNHEARD, send_next

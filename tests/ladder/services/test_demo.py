@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 
-from ladder.core.demo_fleet import FLEET
+from ladder.core.demo.fleet import FLEET
 from ladder.core.occupancy import build_occupancy
 from ladder.core.places import State
 from ladder.models import Connection, Cooldown, LadderSettings, QuotaReading, QuotaWindow, RungBudget

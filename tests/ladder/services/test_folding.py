@@ -9,7 +9,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ladder.core.spend_curve import spend_curve
+from ladder.core.spend.curve import spend_curve
 from ladder.core.values import PAID_RUNGS, Rung
 from ladder.models import LedgerSum, RungBudget, SpendHold, UsageEvent
 from ladder.selectors.catalogue_use import find_uncurated

@@ -8,7 +8,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ladder.core.pace import life_of, points_within, ticks_of
+from ladder.core.readings.pace import life_of, points_within, ticks_of
 from ladder.core.values import LadderSettings
 from ladder.models import QuotaReading, QuotaWindow
 from ladder.selectors.connection_page import read_earlier_resets, read_used_up, sample_readings

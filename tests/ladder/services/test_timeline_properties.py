@@ -16,8 +16,8 @@ from billing_catalog.services.prices import create_price, update_price
 from billing_catalog.services.tiers import create_override, delete_override
 from ladder.core.occupancy import build_occupancy
 from ladder.core.snapshot import Snapshot
-from ladder.core.timeline import differing, picture_of
-from ladder.core.timeline_causes import Standing
+from ladder.core.timeline.causes import Standing
+from ladder.core.timeline.flips import differing, picture_of
 from ladder.core.values import Period, ReadingStatus
 from ladder.models import Connection, Cooldown, RungBudget, RungFlip, TimelineCursor
 from ladder.selectors.state import forget_snapshot, read_facts

@@ -7,7 +7,7 @@ import time_machine
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from ladder.core.channels import Channel
+from ladder.core.alerts.channels import Channel
 from ladder.models import AlertDelivery, AlertRule
 from omniroute_admin.common.selectors.revision import current_revision
 from tests.factories import AlertDeliveryFactory, AlertFactory, AlertRuleFactory

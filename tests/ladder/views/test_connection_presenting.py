@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ladder.core.pace import Basis, Life, Pace, Point
+from ladder.core.readings.pace import Basis, Life, Pace, Point
 from ladder.models import Cooldown
 from ladder.views.presenting.cooldowns import cooldown_views
 from ladder.views.presenting.sparks import Spark, spark_of

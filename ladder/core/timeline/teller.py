@@ -8,8 +8,8 @@ import msgspec
 
 from ladder.core.instants import NEVER, TICK
 from ladder.core.judge import Account
-from ladder.core.standings import ADMITTED, Ground
-from ladder.core.timeline import (
+from ladder.core.timeline.causes import Cause, Part, Standing, cause_of_time, cause_of_write
+from ladder.core.timeline.flips import (
     INDEX_OF_RUNG,
     NOT_THERE,
     RUNG_ITSELF,
@@ -23,8 +23,8 @@ from ladder.core.timeline import (
     in_order,
     rung_spots,
 )
-from ladder.core.timeline_causes import Cause, Part, Standing, cause_of_time, cause_of_write
-from ladder.core.trail import (
+from ladder.core.timeline.standings import ADMITTED, Ground
+from ladder.core.timeline.trail import (
     AccountImage,
     BreakerImage,
     BudgetImage,

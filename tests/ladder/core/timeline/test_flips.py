@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from billing_catalog.core.values import Price
 from ladder.core.occupancy import build_occupancy
 from ladder.core.snapshot import Snapshot
-from ladder.core.timeline import NOT_THERE, picture_of
-from ladder.core.timeline_causes import Cause
-from ladder.core.timeline_teller import tell
-from ladder.core.trail import (
+from ladder.core.timeline.causes import Cause
+from ladder.core.timeline.flips import NOT_THERE, picture_of
+from ladder.core.timeline.teller import tell
+from ladder.core.timeline.trail import (
     AccountImage,
     BreakerImage,
     BudgetImage,

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import msgspec
 
-from ladder.core.ledger import Claim, Cost, correction_depths, counting_claim
+from ladder.core.spend.ledger import Claim, Cost, correction_depths, counting_claim
 
 QUARTER = timedelta(minutes=15)
 _MINUTE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from ladder.core.occupancy import Occupancy
-from ladder.core.timeline_causes import Cause, Prints, Standing, cause_by_prints
+from ladder.core.timeline.causes import Cause, Prints, Standing, cause_by_prints
 from ladder.core.values import Rung
 
 RUNG_ITSELF = 0

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from ladder.core.marks import BudgetVersion, Happened, Lane, gather, lane_of_flip, window_ends
+from ladder.core.timeline.marks import BudgetVersion, Happened, Lane, gather, lane_of_flip, window_ends
 from ladder.core.values import Period, Weekday
 
 T = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)

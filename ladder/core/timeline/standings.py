@@ -13,8 +13,8 @@ from ladder.core.money import Span, closed_spans
 from ladder.core.places import badness, settle_standing
 from ladder.core.reasons import Code
 from ladder.core.snapshot import Snapshot
-from ladder.core.timeline_causes import Standing
-from ladder.core.trail import Catalogue, Moment, budget_at
+from ladder.core.timeline.causes import Standing
+from ladder.core.timeline.trail import Catalogue, Moment, budget_at
 from ladder.core.values import Budget, Connection, Facts, Grouping, LadderSettings, Rung
 
 ADMITTED = frozenset({None, Code.RESET_PENDING, Code.QUOTA_STALE, Code.QUOTA_UNVERIFIED})

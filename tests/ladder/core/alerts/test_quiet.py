@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.core.quiet import QuietHours, quiet_until
+from ladder.core.alerts.quiet import QuietHours, quiet_until
 from ladder.core.values import Weekday
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,8 +7,8 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ladder.core.demo import STEP, cooldowns_at, first_readings, readings_at, step_of
-from ladder.core.demo_fleet import FLEET
+from ladder.core.demo.fleet import FLEET
+from ladder.core.demo.moves import STEP, cooldowns_at, first_readings, readings_at, step_of
 from ladder.core.values import CooldownCause
 
 NOW = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)

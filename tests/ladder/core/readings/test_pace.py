@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.core.pace import (
+from ladder.core.readings.pace import (
     Basis,
     Life,
     Pace,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ladder.core.stretches import (
+from ladder.core.timeline.stretches import (
     MINUTE,
     REACH,
     THINNED_REACH,

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ladder.core.alert_conditions import TRIED, spent_text
-from ladder.core.alerts import AlertFacts, AlertKind
+from ladder.core.alerts.conditions import TRIED, spent_text
+from ladder.core.alerts.rules import AlertFacts, AlertKind
 from ladder.core.places import State
 from omniroute_admin.common.core.words import clock_text, count_text
 

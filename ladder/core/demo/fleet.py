@@ -6,7 +6,7 @@ Seconds and percent remaining throughout.
 
 from decimal import Decimal
 
-from ladder.core.demo import DemoConnection, DemoRest, DemoWindow, Stretch
+from ladder.core.demo.moves import DemoConnection, DemoRest, DemoWindow, Stretch
 from ladder.core.values import CooldownCause
 from omniroute_admin.common.core.names import NOAUTH
 

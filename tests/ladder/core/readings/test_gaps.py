@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from ladder.core.gaps import usual_gap
+from ladder.core.readings.gaps import usual_gap
 from tests.ladder.core.asking import NOW
 
 

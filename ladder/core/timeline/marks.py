@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ladder.core.money import budget_window
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import Period, Weekday
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from billing_catalog.core.values import CatalogRow, Price, Thresholds, TierRule
 from ladder.core.quota import exit_cutoff, judge_window, reentry_floor
 from ladder.core.reasons import Code
-from ladder.core.timeline_causes import Cause
+from ladder.core.timeline.causes import Cause
 from ladder.core.values import Budget, Connection, Facts, LadderSettings, Rung, Window
 
 _BY_TIME = (Code.QUOTA_STALE, Code.RESET_PENDING)

@@ -12,7 +12,8 @@ from billing_catalog.core.past import Past, Records
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Price
 from billing_catalog.core.versions import ALWAYS, FOREVER, Span
 from ladder.core.instants import NEVER
-from ladder.core.ledger import (
+from ladder.core.money import closed_spans
+from ladder.core.spend.ledger import (
     Claim,
     Cost,
     Spend,
@@ -26,7 +27,6 @@ from ladder.core.ledger import (
     money_kind,
     stood,
 )
-from ladder.core.money import closed_spans
 from ladder.core.values import Accounting, Budget, Hold, MoneyKind, Rung
 from tests.ladder.core.asking import NOW
 from tests.ladder.core.strategies import PROPERTY

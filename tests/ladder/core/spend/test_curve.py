@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from ladder.core.spend_curve import CurvePoint, Spent, reached_at, spend_curve, thinned
+from ladder.core.spend.curve import CurvePoint, Spent, reached_at, spend_curve, thinned
 
 T = datetime(2026, 8, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)

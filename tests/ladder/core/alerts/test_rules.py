@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.core.alert_delivery import PAUSES, next_attempt
-from ladder.core.alerts import decide
-from ladder.core.channels import channel_of, outcome_of_status
+from ladder.core.alerts.channels import channel_of, outcome_of_status
+from ladder.core.alerts.delivery import PAUSES, next_attempt
+from ladder.core.alerts.rules import decide
 from tests.factories_ladder import NOW
 
 SECOND = timedelta(seconds=1)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.core.folding import QUARTER, PastRow, Place, cuts_of, fold, piece_start
 from ladder.core.money import budget_window
+from ladder.core.spend.folding import QUARTER, PastRow, Place, cuts_of, fold, piece_start
 from ladder.core.values import Period, Weekday
 from omniroute_admin.common.core.axis import day_start
 from tests.ladder.core.strategies import PROPERTY

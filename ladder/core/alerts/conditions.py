@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from ladder.core.alerts import EACH, IN_USE, AlertFacts, AlertKind, Condition, Key, Rule
+from ladder.core.alerts.rules import EACH, IN_USE, AlertFacts, AlertKind, Condition, Key, Rule
 from ladder.core.occupancy import BudgetView, RungOccupancy
 from ladder.core.places import Place, State
 from ladder.core.values import PAID_RUNGS

@@ -1,0 +1,1 @@
+"""What operators are to be told of, and when."""

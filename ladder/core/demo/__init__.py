@@ -1,0 +1,1 @@
+"""The demo fleet: what it is, and how it moves by itself."""

@@ -1,0 +1,1 @@
+"""Readings over time: how often they come, where they lead, and which can go."""

@@ -1,0 +1,1 @@
+"""What was spent: how an event is booked, added up, and kept when it is old."""

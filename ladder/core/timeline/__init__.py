@@ -1,0 +1,1 @@
+"""What changed on the ladder, exactly when, and why."""
