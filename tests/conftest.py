@@ -116,6 +116,14 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.CELERY_TASK_EAGER_PROPAGATES = True
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share the tests out so that a process changes its database once."""
+    from tests.in_parallel import FilesOfOneDatabase
+
+    return FilesOfOneDatabase(config, log)
+
+
 def _uses_database(metafunc: pytest.Metafunc) -> bool:
     marked = metafunc.definition.get_closest_marker("django_db") is not None
     return marked or not _DATABASE_FIXTURES.isdisjoint(metafunc.fixturenames)
@@ -222,15 +230,16 @@ def django_db_setup(database: str, django_test_environment: None, django_db_bloc
 
 
 def _end_other_sessions(database: str) -> None:
-    """End what a live server or a child process left connected: PostgreSQL drops no database that is in use."""
+    """End what a live server or a child process left connected, and let none in again: PostgreSQL drops no database
+    that is in use.
+    """
     from django.db import connection
 
     if database == "postgres":
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+        name = connection.settings_dict["NAME"]
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {connection.ops.quote_name(name)} ALLOW_CONNECTIONS false")
+            cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
 @pytest.fixture

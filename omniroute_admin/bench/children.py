@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -167,7 +167,9 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
         child.wait()
         for pipe in (child.stdin, child.stdout):
             if pipe is not None:
-                pipe.close()
+                # What was to be written to it, nobody reads any more.
+                with suppress(OSError):
+                    pipe.close()
 
 
 def _wait_until_ready(child: "subprocess.Popen[bytes]", port: int) -> None:

@@ -39,7 +39,7 @@ def run(options: Options) -> Generator[Result, None, None]:
         BenchError: the database cannot be used, or the server does not start.
     """
     with staged(options) as stage:
-        yield from _measure(stage, chosen(options))
+        yield from measured(stage=stage, measures=chosen(options))
 
 
 @contextmanager
@@ -82,7 +82,12 @@ def json_lines(options: Options, results: list[Result]) -> bytes:
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
-def _measure(stage: Stage, measures: dict[str, Measure]) -> Iterator[Result]:
+def measured(*, stage: Stage, measures: dict[str, Measure]) -> Iterator[Result]:
+    """Yield the rows of each measure; one that failed is a row that says so.
+
+    Raises:
+        KeyboardInterrupt: the run was told to end, also where leaving a measure then failed.
+    """
     tqdm.monitor_interval = 0  # its thread would stand beside every child that is started
     with tqdm(measures.items(), unit=" measures", file=sys.stderr, disable=None) as bar:
         for name, measure in bar:
@@ -92,7 +97,16 @@ def _measure(stage: Stage, measures: dict[str, Measure]) -> Iterator[Result]:
             try:
                 yield from measure.run(stage)
             except (BenchError, OSError) as error:
+                if _was_told_to_end(error):
+                    raise KeyboardInterrupt from error
                 yield Result(name=name, failure=f"{type(error).__name__}: {error}")
+
+
+def _was_told_to_end(error: BaseException | None) -> bool:
+    """Tell whether an error came up while a measure was being left after Ctrl-C, in whose place it stands then."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _plan(options: Options) -> Any:
@@ -136,12 +150,15 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def ending_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the run as Ctrl-C does: in order, with nothing left behind."""
+    """Let SIGTERM and SIGHUP end the run as Ctrl-C does: in order, with nothing left behind.
+
+    SIGINT too: a shell that starts a run in the background has it ignored, and a run that is told to end should.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

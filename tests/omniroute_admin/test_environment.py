@@ -3,6 +3,8 @@
 import ast
 import multiprocessing
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from omniroute_admin import settings as settings_module
 from omniroute_admin.environment import Environment
-from tests.processes import manage
+from tests.processes import environment, manage
 from tests.shared import ROOT
 
 GOOD_KEY = "k" * 25 + "0123456789" * 3
@@ -199,6 +201,15 @@ def _names_in(text: str) -> set[str]:
 
 def test_the_example_environment_names_every_variable_and_no_other() -> None:
     assert _names_in((ROOT / ".env.example").read_text()) == settings_module.env.asked
+
+
+def test_a_shell_takes_the_example_environment_as_it_is_and_the_product_starts_with_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text((ROOT / ".env.example").read_text())
+    command = f"set -eua; . ./.env; exec {sys.executable} {ROOT / 'manage.py'} check"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 def test_the_operators_handbook_names_every_variable() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from django.contrib.auth import get_user_model
 
 from ladder.models import Connection
 from omniroute_admin.bench.fleet import write_fleet
-from omniroute_admin.bench.measures.every import MEASURES
+from omniroute_admin.bench.measures.every import MEASURES, Measure
 from omniroute_admin.bench.plan import MIX, plan_fleet
-from omniroute_admin.bench.run import ending_as_by_ctrl_c
+from omniroute_admin.bench.results import Result
+from omniroute_admin.bench.run import ending_as_by_ctrl_c, measured
 from omniroute_admin.common import clock
 from omniroute_admin.common.models import ApiKey
 from tests.processes import manage, running, until
@@ -109,11 +111,26 @@ def test_a_run_that_is_cut_short_tells_what_it_has_and_leaves_nothing_behind(
     assert left_by(own) == []
 
 
-def test_being_told_to_end_ends_a_run_as_ctrl_c_does() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+def test_a_measure_that_cannot_be_left_in_order_ends_a_run_that_is_cut_short_all_the_same() -> None:
+    def cut_short(stage: object) -> Iterator[Result]:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise BrokenPipeError
+
+    def never(stage: object) -> Iterator[Result]:
+        yield Result(name="after")
+
+    with pytest.raises(KeyboardInterrupt):
+        list(measured(stage=None, measures={"cut": Measure(cut_short), "after": Measure(never)}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_ends_a_run_as_ctrl_c_does(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), ending_as_by_ctrl_c():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,16 @@ def test_every_variable_that_compose_sets_is_one_that_the_product_reads_or_will(
     assert told - settings.env.asked <= {"LOG_FORMAT"}
 
 
+def test_a_copy_of_the_example_environment_moves_nothing_that_the_image_lays_out() -> None:
+    lines = (line.partition("=") for line in (ROOT / ".env.example").read_text().splitlines())
+    example = {name for name, equals, _ in lines if equals and name.isupper()}
+    said = compose()["services"]["web"]["environment"]
+    laid_out = image_environment()
+    moved = {name: said.get(name) for name in example & set(laid_out) if said.get(name) != laid_out[name]}
+    assert moved == {}
+    assert said["DEBUG"] == "false"
+
+
 def test_the_version_of_the_image_is_the_products() -> None:
     from omniroute_admin import VERSION
 
