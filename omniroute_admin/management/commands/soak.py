@@ -26,7 +26,7 @@ class Command(BaseCommand):
     help = (
         f"Serve a fleet in a database of its own, beside a worker and a scheduler, and call it in every way a router "
         f"and a person does, at a steady rate: a slow answer does not slow the calls down. Expected of 2,000 "
-        f"connections are {EXPECTED} readings a second and as many pool calls, with 10 usage reports, 5 holds and "
+        f"connections are {EXPECTED} readings a second and as many pool calls, with 5 usage reports, 2.5 holds and "
         f"{PAGES} open ladder pages, and pages, what-ifs and saved settings now and then; the usual rate is twice "
         f"that. Ends with 1 where a call was not answered as it must be, or not made since the server was too slow, "
         f"the ledger does not add up, or memory is not flat: {FLAT}."
