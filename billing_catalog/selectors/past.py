@@ -1,18 +1,18 @@
 """The catalogue with its history, so that an event is judged by what stood when it happened (M6)."""
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import models
-from django.db.models import Q
 
 from billing_catalog.core.past import Past, Records
 from billing_catalog.core.values import Billing, CatalogRow, Overage, Price, Thresholds, Tier, TierRule
 from billing_catalog.core.versions import ALWAYS, FOREVER, Span, Version, spans_of
 from billing_catalog.mapping import read_thresholds
-from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, TierOverride, TierThresholds
+from billing_catalog.models import BillingEntry, FreeProvider, PriceSource, TierOverride, TierThresholds
 from billing_catalog.selectors.aliases import alias_map
+from billing_catalog.selectors.past_rows import EVER, PRESENT, WRITTEN, every_price, prices_of
 
 T = TypeVar("T")
 _DELETED = "-"
@@ -34,47 +34,41 @@ class PastReader:
         A constant number of queries: a provider may have hundreds of prices, and a body speaks of few of them.
         """
         known_as = {alias for alias, provider in self._aliases.items() if provider in providers}
-        prices = ModelPrice.objects.filter(provider__in=providers, model__in=models)
-        return self._read({*providers, *known_as}, prices)
+        return self._read({*providers, *known_as}, prices_of(providers=providers, models=models))
 
     def of_all(self) -> Past:
         """Return the catalogue of every provider, read once."""
         if self._of_all is None:
-            self._of_all = self._read(None, ModelPrice.objects.all())
+            self._of_all = self._read(None, every_price())
         return self._of_all
 
-    def _read(self, names: Collection[str] | None, prices: models.QuerySet[ModelPrice]) -> Past:
+    def _read(self, names: Collection[str] | None, prices: Iterable[tuple[Any, ...]]) -> Past:
         records = Records(
-            entries=self._spans(BillingEntry, _ENTRY, self._entry, lambda row: (row.provider, row.auth_type), names),
-            rules=self._spans(TierOverride, _RULE, self._rule, lambda row: (row.provider, row.model_pattern), names),
-            free_providers=self._spans(FreeProvider, ["provider"], self._named, lambda name: name, names),
-            price_sources=self._spans(PriceSource, _SOURCE, self._source, lambda source: source[0], names),
+            entries=self._spans(BillingEntry, self._entry, lambda row: (row.provider, row.auth_type), names),
+            rules=self._spans(TierOverride, self._rule, lambda row: (row.provider, row.model_pattern), names),
+            free_providers=self._spans(FreeProvider, self._named, lambda name: name, names),
+            price_sources=self._spans(PriceSource, self._source, lambda source: source[0], names),
             thresholds=self._thresholds(),
-            prices=tuple(Price(*row) for row in prices.order_by("id").values_list(*_PRICE)),
+            prices=tuple(Price(*row) for row in prices),
         )
         return Past(records=records, known_at=self._now)
 
     def _spans(
         self,
         model: type[models.Model],
-        fields: list[str],
         make: Callable[..., T],
         key: Callable[[T], Hashable],
         names: Collection[str] | None,
     ) -> tuple[Span[T], ...]:
         """Return the time of every version of the rows that ever spoke of these providers; two queries."""
-        rows = model._default_manager.order_by("id")
+        present = {
+            row: make(*said) for row, *said in (PRESENT if self._only_present else EVER).rows(model=model, names=names)
+        }
         if self._only_present:
-            rows = rows if names is None else rows.filter(provider__in=names)
-            return tuple(Span(row, ALWAYS, FOREVER, make(*said)) for row, *said in rows.values_list("id", *fields))
-        past = model.history.model.objects.order_by("history_id")  # type: ignore[attr-defined]
-        if names is not None:
-            ids = past.filter(provider__in=names).order_by().values("id")
-            past, rows = past.filter(id__in=ids), rows.filter(Q(provider__in=names) | Q(id__in=ids))
-        present = {row: make(*said) for row, *said in rows.values_list("id", *fields)}
+            return tuple(Span(row, ALWAYS, FOREVER, value) for row, value in present.items())
         written = [
             Version(row, since, None if what == _DELETED else make(*said))
-            for row, since, what, *said in past.values_list("id", "history_date", "history_type", *fields)
+            for row, since, what, *said in WRITTEN.rows(model=model, names=names)
         ]
         return spans_of(versions=as_present(versions=written, present=present), key=key)
 
@@ -101,20 +95,6 @@ class PastReader:
 
     def _source(self, provider: str, sells_seats: bool) -> tuple[str, bool]:
         return self._provider(provider), sells_seats
-
-
-_ENTRY = ["provider", "auth_type", "billing", "overage"]
-_RULE = ["provider", "tier", "model_pattern"]
-_SOURCE = ["provider", "sells_seats"]
-_PRICE = (
-    "provider",
-    "model",
-    "effective_from",
-    "effective_to",
-    "input_usd_per_million",
-    "output_usd_per_million",
-    "cached_input_usd_per_million",
-)
 
 
 def as_present(*, versions: list[Version[T]], present: dict[int, T]) -> list[Version[T]]:

@@ -1,6 +1,6 @@
 """Spend and holds, always derived from the rows of the ledger (M2, M4)."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +13,7 @@ from ladder.core.values import PAID_RUNGS, Budget, Hold, MoneyKind, Rung
 from ladder.mapping import rung_named, to_budget, window_at
 from ladder.models import LedgerSum, RungBudget, SpendHold, UsageEvent
 from ladder.selectors.settings import BudgetSettings
+from omniroute_admin.common.selectors.compiled import Compiled
 
 MOST_WINDOWS = 40
 """How many windows back a budget is read; what is longer ago is passed over."""
@@ -90,17 +91,23 @@ _FOLDED = {"usd": Sum("booked_usd"), "rows": Sum("folded_rows"), "estimated": Su
 
 
 def _summed(spans: Mapping[Rung, Span]) -> dict[Rung, Spend]:
-    parts = [part for rung, span in spans.items() for part in _drawn(rung, *span)]
     found: dict[Rung, Spend] = {}
-    for word, usd, rows, estimated in parts[0].union(*parts[1:], all=True) if parts else ():
+    instants = [instant for span in spans.values() for instant in span]
+    for word, usd, rows, estimated in _DRAWN.rows_at([rung.word for rung in spans], instants):
         rung = rung_named(word)
         found[rung] = found.get(rung, Spend()).plus(Spend(usd or Decimal(0), int(rows), int(estimated or 0)))
     return found
 
 
-def _drawn(rung: Rung, start: datetime, end: datetime) -> Iterator[QuerySet[Any, Any]]:
+def _drawn_of(words: Sequence[str], instants: Sequence[datetime]) -> QuerySet[Any, Any]:
+    """Return the query of what drew on each rung's budget in its span: two instants for each word, start and end."""
+    parts = [part for place, word in enumerate(words) for part in _drawn(word, *instants[2 * place : 2 * place + 2])]
+    return parts[0].union(*parts[1:], all=True)
+
+
+def _drawn(word: str, start: datetime, end: datetime) -> Iterator[QuerySet[Any, Any]]:
     """Yield the query of the rows that drew on a budget in [start, end), and that of the sums of old ones."""
-    drawn = Q(money_kind=MoneyKind.BUDGET.value, rung=rung.word, booked_at__gte=start, booked_at__lt=end)
+    drawn = Q(money_kind=MoneyKind.BUDGET.value, rung=word, booked_at__gte=start, booked_at__lt=end)
     for model, sums in ((UsageEvent, _SPENT), (LedgerSum, _FOLDED)):
         rows = model._default_manager.filter(drawn).order_by()
         yield rows.values("rung").annotate(**sums).values_list("rung", *sums)
@@ -108,10 +115,18 @@ def _drawn(rung: Rung, start: datetime, end: datetime) -> Iterator[QuerySet[Any,
 
 def read_active_holds(*, now: datetime, rungs: Collection[Rung] = PAID_RUNGS) -> dict[Rung, tuple[Hold, ...]]:
     """Read the holds that act at `now`: neither settled, nor released, nor over (M2); one query."""
-    rows = SpendHold.objects.filter(
-        rung__in=[rung.word for rung in rungs], released_at=None, settled_by=None, expires_at__gt=now
-    )
     found: dict[Rung, list[Hold]] = {}
-    for word, amount, expires_at in rows.order_by("id").values_list("rung", "amount_usd", "expires_at"):
+    for word, amount, expires_at in _ACTIVE_HOLDS.rows_at([rung.word for rung in rungs], [now]):
         found.setdefault(rung_named(word), []).append(Hold(amount, expires_at))
     return {rung: tuple(holds) for rung, holds in found.items()}
+
+
+def _holds_of(words: Sequence[str], instants: Sequence[datetime]) -> QuerySet[Any, Any]:
+    (now,) = instants
+    rows = SpendHold.objects.filter(rung__in=words, released_at=None, settled_by=None, expires_at__gt=now)
+    return rows.order_by("id").values_list("rung", "amount_usd", "expires_at")
+
+
+# Both stand on the way of every write that spends, and of every decision after one.
+_DRAWN = Compiled(_drawn_of)
+_ACTIVE_HOLDS = Compiled(_holds_of)

@@ -33,9 +33,9 @@ class _Shape(NamedTuple):
 
 
 class Compiled:
-    """A query by some keys. `build(keys, *given)` returns a `values_list` queryset that names each key exactly once.
+    """A query by some keys. `build(keys, *given)` returns a `values_list` queryset that names each key, once or more.
 
-    Where it asks by instants too it is `build(keys, instants, *given)`, and each instant is named exactly once.
+    Where it asks by instants too it is `build(keys, instants, *given)`, and each instant is named, once or more.
     """
 
     def __init__(self, build: Callable[..., "QuerySet[Any, Any]"]) -> None:
@@ -49,8 +49,10 @@ class Compiled:
             return list(self._build(keys, *given))
         return self._ask(keys, None, given) if keys else []
 
-    def rows_at(self, keys: Sequence[int], instants: Sequence[datetime], *given: Hashable) -> list[tuple[Any, ...]]:
-        """Return the rows of these keys at these instants. No key, or no instant, is no row."""
+    def rows_at(
+        self, keys: Sequence[int] | Sequence[str], instants: Sequence[datetime], *given: Hashable
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of these keys or texts at these instants. No key, or no instant, is no row."""
         if len(keys) > _FEW or len(instants) > _FEW:
             return list(self._build(keys, instants, *given))
         return self._ask(keys, instants, given) if keys and instants else []
