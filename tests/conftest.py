@@ -20,8 +20,7 @@ from django.utils.module_loading import import_string
 
 from tests.postgres import NoPostgresError, postgres_url
 
-# Workers of a parallel run inherit the settings that this file made in the process that started them.
-if "DJANGO_SETTINGS_MODULE" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+if "DJANGO_SETTINGS_MODULE" in os.environ:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests make their own settings before Django reads them")
 
 VAR_DIR = Path(tempfile.mkdtemp(prefix="omniroute-tests-"))
@@ -104,6 +103,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     from omniroute_admin.common import clock
 
+    if str(settings.VAR_DIR) != ENVIRONMENT["VAR_DIR"]:
+        raise pytest.UsageError("Django read its settings before the tests made them")
     # The first minute of a process is lenient with a missing worker; here it is over before the first test.
     clock.STARTED_AT = datetime(2020, 1, 1, tzinfo=UTC)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -114,6 +115,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = True
     settings.CELERY_TASK_ALWAYS_EAGER = True
     settings.CELERY_TASK_EAGER_PROPAGATES = True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Let each process of a parallel run make its own settings: Django would read inherited ones before this file."""
+    del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 @pytest.hookimpl(optionalhook=True)
