@@ -12,9 +12,12 @@ def logging(*, level: str, form: str) -> dict[str, Any]:
         "filters": {
             "blot": {"()": "omniroute_admin.common.blotting.Blot"},
             "undenied": {"()": "omniroute_admin.common.blotting.Undenied"},
+            "untraced": {"()": "omniroute_admin.common.blotting.Untraced"},
         },
         "formatters": {"chosen": {"()": "omniroute_admin.common.logs.formatter", "form": form}},
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "chosen", "filters": ["blot"]}},
+        "handlers": {
+            "console": {"class": "logging.StreamHandler", "formatter": "chosen", "filters": ["untraced", "blot"]}
+        },
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},

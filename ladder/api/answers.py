@@ -14,6 +14,7 @@ from omniroute_admin.common.core.numbers import percent_number, usd_text
 ENCODER = msgspec.json.Encoder()
 _AFTER_INSTANT = b',"valid_until":'
 _CANDIDATES = b',"candidates":['
+_READING = ("GET", "HEAD")
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -73,8 +74,8 @@ def _weak(digest: str) -> str:
 
 
 def pool_response(*, request: HttpRequest, told: Told, now: datetime) -> HttpResponse:
-    """Return the answer of a pool call; on GET a matching `If-None-Match` gives 304."""
-    if request.method == "GET" and matches(request.headers.get("If-None-Match"), told.etag):
+    """Return the answer of a pool call; on GET and HEAD a matching `If-None-Match` gives 304."""
+    if request.method in _READING and matches(request.headers.get("If-None-Match"), told.etag):
         response = HttpResponse(status=304)
         del response["Content-Type"]  # it has no content
     else:

@@ -15,6 +15,7 @@ from ladder.core.ids import POOL_IDS
 from ladder.core.values import PAID_RUNGS, Rung, Weekday
 from ladder.mapping import to_quiet_hours
 from ladder.models import AlertDelivery, AlertRule
+from ladder.selectors.alert_subjects import absent_subjects
 from ladder.services.alerts import new_delivery
 from ladder.services.settings import is_zone
 from omniroute_admin.common.errors import BadRequest, FieldError, field
@@ -149,16 +150,26 @@ def try_again(*, delivery: AlertDelivery, now: datetime) -> bool:
 
 
 def _save(row: AlertRule, values: Mapping[str, Any], *, actor: Actor, reason: str, now: datetime) -> AlertRule:
+    before = None if row.pk is None else row.subject
     for name, value in values.items():
         setattr(row, name, value)
     row.updated_at = now
     errors = list(filter(None, (check(row) for check in _CHECKS)))
+    # A rule whose connection is gone can still be paused and renamed.
+    if row.subject != before and absent_subjects(subjects=[(row.looks_for, row.subject)]):
+        errors.append(field("subject", _ABSENT))
     if errors:
         raise BadRequest("The rule cannot be.", errors=errors)
     row.full_clean()
     stamp(instance=row, actor=actor, reason=reason, now=now)
     row.save()
     return row
+
+
+_ABSENT = (
+    "There is nothing of that name, so nothing would ever be told: expected a connection as its page's address has it, "
+    "as in claude/c1, or a provider with a billing entry; the other words stand beside the field."
+)
 
 
 def _subject(row: AlertRule) -> FieldError | None:

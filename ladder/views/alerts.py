@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from ladder.core.alerts.channels import LONGEST_NAME, Channel
 from ladder.core.alerts.words import NoticeKind
 from ladder.selectors.alert_log import FILTERS, channels_in_log, find_deliveries, is_soon, rules_with_counts
+from ladder.selectors.alert_subjects import absent_subjects
 from ladder.selectors.alerts import channels, open_alerts
 from ladder.views.paging import leaf_of, page_number
 from ladder.views.presenting.alerts import DELIVERY_STATES, log_lines, open_line, rule_line
@@ -31,11 +32,12 @@ def alerts_page(request: HttpRequest) -> HttpResponse:
     """Show what is open on top, then the rules, then the log."""
     glance, named = Glance(now=clock.now(), zone=display_zone()), channels()
     rules = list(rules_with_counts())
+    absent = absent_subjects(subjects=[(rule.looks_for, rule.subject) for rule in rules])
     context = _log(request, glance) | {
         "section": "alerts",
         "zone": glance.zone_name,
         "open": [open_line(alert, glance=glance) for alert in open_alerts()],
-        "rules": [rule_line(rule, channels=named) for rule in rules],
+        "rules": [rule_line(rule, channels=named, absent=absent) for rule in rules],
         "channels": channel_words(named),
         "missing": sorted({name for rule in rules for name in rule.channels} - named.keys()),
     }

@@ -69,6 +69,8 @@ def check_options(options: Options, *, known: Collection[str]) -> None:
         problems.append("--use-existing: name the database with --database-url")
     if options.json_file is not None and not options.json_file.absolute().parent.is_dir():
         problems.append(f"--json {options.json_file}: its folder is not there")
+    if options.json_file is not None and options.json_file.is_dir():
+        problems.append(f"--json {options.json_file}: it is a folder; name a file in it")
     if problems:
         raise BenchError("; ".join(problems) + ".")
 

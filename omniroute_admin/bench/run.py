@@ -4,13 +4,11 @@ import gc
 import os
 import platform
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import django
@@ -21,6 +19,7 @@ from tqdm import tqdm
 
 from omniroute_admin.bench.children import bench_environment, collect_static, serving
 from omniroute_admin.bench.database import sqlite_url, use_database
+from omniroute_admin.bench.ending import ending_as_by_ctrl_c, go_on
 from omniroute_admin.bench.errors import BenchError
 from omniroute_admin.bench.fleet import ACTOR, make_key, make_session, write_fleet
 from omniroute_admin.bench.measures.every import Measure, chosen
@@ -91,6 +90,7 @@ def measured(*, stage: Stage, measures: dict[str, Measure]) -> Iterator[Result]:
     tqdm.monitor_interval = 0  # its thread would stand beside every child that is started
     with tqdm(measures.items(), unit=" measures", file=sys.stderr, disable=None) as bar:
         for name, measure in bar:
+            go_on()
             bar.set_description(name)
             if bar.disable:  # no terminal to draw on
                 sys.stderr.write(f"bench: {name}\n")
@@ -146,21 +146,3 @@ def _folder() -> Iterator[Path]:
     finally:
         connection.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def ending_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the run as Ctrl-C does: in order, with nothing left behind.
-
-    SIGINT too: a shell that starts a run in the background has it ignored, and a run that is told to end should.
-    """
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -16,6 +16,7 @@ from ladder.core.values import PoolOptions
 from ladder.selectors.state import get_snapshot
 from omniroute_admin.bench.bodies import Reader
 from omniroute_admin.bench.client import Client, request
+from omniroute_admin.bench.ending import go_on
 from omniroute_admin.bench.errors import BenchError
 from omniroute_admin.bench.options import Options
 from omniroute_admin.bench.results import Result, Timing, timing_of
@@ -100,7 +101,9 @@ def read_fleet(*, now: datetime) -> Fleet:
 
 def turns(count: int, what: str) -> Iterator[int]:
     """Yield 0, 1, ... below `count`, with a bar on a terminal."""
-    yield from tqdm(range(count), desc=what, file=sys.stderr, disable=None, leave=False, position=1)
+    for turn in tqdm(range(count), desc=what, file=sys.stderr, disable=None, leave=False, position=1):
+        go_on()
+        yield turn
 
 
 def alternately(count: int, what: str, *acts: Act, warm_up: int = WARM_UP, may_swap: bool = True) -> list[Timing]:

@@ -31,3 +31,13 @@ class Undenied(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a record is of something else."""
         return getattr(record, "status_code", None) not in {401, 403, 429}
+
+
+class Untraced(logging.Filter):
+    """Leaves the traceback out of what strangers bring about as they like: a wrong host name, too many fields."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass; those of refused requests as one line."""
+        if record.name.startswith("django.security."):
+            record.exc_info = record.exc_text = None
+        return True

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -37,6 +38,9 @@ class BlottingReporter(ExceptionReporter):
     def _secrets(self) -> Iterator[str]:
         """Yield what a page would show in values of variables: Django only hides what bears a telling name."""
         own = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS, settings.DATABASES["default"].get("PASSWORD")]
+        own += [settings.TOTP_KEY, settings.OIDC_CLIENT_SECRET, settings.ALERT_WEBHOOK_SECRET]
+        broker = urlsplit(settings.CELERY_BROKER_URL).password or ""
+        own += [broker, unquote(broker)]
         sent = list(_sent(self.request)) if isinstance(self.request, HttpRequest) else []
         yield from (str(value) for value in (*own, *sent) if value and len(str(value)) >= _SHORTEST)
 

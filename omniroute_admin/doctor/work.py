@@ -6,6 +6,7 @@ from django.conf import settings
 from kombu import Connection
 
 from omniroute_admin.celery import app
+from omniroute_admin.common.core.words import count_text
 from omniroute_admin.common.selectors.heartbeat import PeriodicState, periodic_work
 from omniroute_admin.doctor.report import Check, Needs, Said, age, error, ok, warning
 
@@ -29,7 +30,7 @@ def check_broker(now: datetime) -> Said:
         return warning(
             f"{waiting} messages wait in the broker: no worker takes them in time.", "Start a worker, or more."
         )
-    return ok(f"The broker answers; {waiting} messages wait.")
+    return ok(f"The broker answers; {count_text(waiting, 'message waits', 'messages wait')}.")
 
 
 def _waiting(broker: Connection) -> int:

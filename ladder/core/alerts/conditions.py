@@ -148,7 +148,7 @@ def _entries(rule: Rule, facts: AlertFacts) -> Iterator[Condition]:
                 f"{last} on {entry.since.isoformat()}. Plans change how they bill: check it, and say so with "
                 "the button Reviewed today."
             )
-            title = f"The billing entry of {name} is unreviewed for {rule.threshold} days"
+            title = f"The billing entry of {name} is unreviewed for {count_text(rule.threshold, 'day', 'days')}"
             subject = f"{entry.provider}/{entry.auth_type or ''}"
             yield _condition(rule, subject, title, text, "catalogue-row", "billing", entry.pk)
 
@@ -158,7 +158,8 @@ def _overage(rule: Rule, facts: AlertFacts) -> Iterator[Condition]:
     for key, usd in sorted(billed.items()):
         name = "/".join(key)
         if usd > 0 and rule.subject in {"", name}:
-            text = f"{money_text(usd)} within {rule.threshold} hours. It is real money and in no budget."
+            within = count_text(rule.threshold, "hour", "hours")
+            text = f"{money_text(usd)} within {within}. It is real money and in no budget."
             yield _condition(rule, name, f"{name} bills past its plan", text, "connection", *key)
 
 

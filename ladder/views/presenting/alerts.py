@@ -1,6 +1,6 @@
 """Alerts, their rules and their deliveries as the page shows them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from ladder.core.alerts.channels import Channel
 from ladder.core.alerts.rules import EACH, UNITS, AlertKind
 from ladder.forms.alerts import ANY, KIND_WORDS
 from ladder.models import Alert, AlertDelivery, AlertRule
+from ladder.selectors.alert_subjects import Subject
 from omniroute_admin.common.core.screen import Glance, Moment, StateWord
 from omniroute_admin.common.core.words import span_text
 
@@ -41,7 +42,10 @@ class ChannelWord(msgspec.Struct, frozen=True):
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule: what it looks for, when it is quiet, and how long a change must last, in words."""
+    """A rule: what it looks for, when it is quiet, and how long a change must last, in words.
+
+    `is_absent`: what it is about is not there.
+    """
 
     rule: Any
     looks_for: str
@@ -49,6 +53,7 @@ class RuleLine(msgspec.Struct, frozen=True):
     channels: tuple[ChannelWord, ...]
     quiet: str
     waits: str
+    is_absent: bool
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -67,10 +72,13 @@ def open_line(alert: Alert, *, glance: Glance) -> OpenLine:
     return OpenLine(alert, glance.ago(alert.raised_at))
 
 
-def rule_line(rule: AlertRule, *, channels: Mapping[str, Channel]) -> RuleLine:
-    """Return a rule as a line."""
+def rule_line(
+    rule: AlertRule, *, channels: Mapping[str, Channel], absent: Container[Subject] = frozenset()
+) -> RuleLine:
+    """Return a rule as a line; `absent` are subjects that are not there."""
     named = tuple(ChannelWord(name, channels[name].kind if name in channels else "") for name in rule.channels)
-    return RuleLine(rule, looks_for(rule), about(rule), named, quiet_words(rule), _wait(rule))
+    is_absent = (rule.looks_for, rule.subject) in absent
+    return RuleLine(rule, looks_for(rule), about(rule), named, quiet_words(rule), _wait(rule), is_absent)
 
 
 def looks_for(rule: AlertRule) -> str:
@@ -79,7 +87,7 @@ def looks_for(rule: AlertRule) -> str:
     unit = UNITS.get(AlertKind(rule.looks_for))
     if unit is None:
         return words
-    number = f"{rule.threshold} {unit.word}"
+    number = f"{rule.threshold} {unit.word.removesuffix('s') if rule.threshold == 1 else unit.word}"
     plain = words.replace("N %", number).replace(f"N {unit.word}", number)
     return plain if plain != words else f"{words}, within {number}"
 

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from ladder.selectors.ledger_faults import check_ledger
 from omniroute_admin.bench.children import PATIENCE, working
+from omniroute_admin.bench.ending import go_on
 from omniroute_admin.bench.errors import BenchError
 from omniroute_admin.bench.options import Options
 from omniroute_admin.bench.run import staged
@@ -104,6 +105,7 @@ def _look_on(threads: Sequence[threading.Thread], watch: Watch, *, began: float,
             thread.start()
         with tqdm(total=round(seconds), unit="s", desc="soak", file=sys.stderr, disable=None) as bar:
             while any(thread.is_alive() for thread in threads):
+                go_on()
                 at = time.monotonic() - began
                 watch.look(at=at)
                 bar.update(min(round(at), bar.total) - bar.n)

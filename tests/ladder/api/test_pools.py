@@ -123,6 +123,8 @@ def test_an_unchanged_pool_is_304_until_something_changes(router: Router) -> Non
         assert again["X-Ladder-Revision"] == first["X-Ladder-Revision"] == first.json()["revision"]
         assert first["ETag"].startswith('W/"')
         assert first["Cache-Control"] == "private, no-cache"
+        asked = router.send("head", "/api/v1/pools/auto/thrifty", **{"If-None-Match": first["ETag"]})
+        assert (asked.status_code, asked["ETag"]) == (304, first["ETag"])
         read(Connection.objects.get(connection_id="plan"), percent=1)
         changed = router.get("/api/v1/pools/auto/thrifty", **{"If-None-Match": first["ETag"]})
         assert changed.status_code == 200

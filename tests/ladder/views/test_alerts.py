@@ -7,10 +7,17 @@ import time_machine
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
+from billing_catalog.models import BillingEntry
 from ladder.core.alerts.channels import Channel
-from ladder.models import AlertDelivery, AlertRule
+from ladder.models import AlertDelivery, AlertRule, Connection
 from omniroute_admin.common.selectors.revision import current_revision
-from tests.factories import AlertDeliveryFactory, AlertFactory, AlertRuleFactory
+from tests.factories import (
+    AlertDeliveryFactory,
+    AlertFactory,
+    AlertRuleFactory,
+    BillingEntryFactory,
+    ConnectionFactory,
+)
 from tests.factories_ladder import NOW
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +96,33 @@ def test_a_rule_is_made_by_its_kind_and_refused_field_by_field(page):
     assert (act.history_actor, act.history_change_reason, act.history_date) == ("mira", "a test", NOW)
     assert current_revision() == before
     assert "Money" in page.get("/audit?kind=alert-rule").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "absent"),
+    [
+        ("no_readings", "claude/c/1", ["claude/nosuch", "nosuch", "codex/c/1", "claude/"]),
+        ("overage", "claude/c/1", ["claude/nosuch", "*"]),
+        ("unreviewed", "claude", ["nosuch", "claude/c/1"]),
+    ],
+)
+def test_a_rule_about_what_is_not_there_is_refused_and_one_whose_connection_goes_says_so(page, kind, there, absent):
+    ConnectionFactory(connection_id="c/1")
+    BillingEntryFactory(provider="claude", auth_type="oauth")
+    address = f"/alerts/rules/new?kind={kind}"
+    for subject in absent:
+        refused = page.post(address, filled(page, address, name="Watch", threshold="30", subject=subject))
+        assert refused.status_code == 400
+        assert "There is nothing of that name" in refused.context["form"].errors["subject"][0]
+    assert page.post(address, filled(page, address, name="Watch", threshold="30", subject=there)).status_code == 302
+    assert "watches nothing" not in page.get("/alerts").content.decode()
+    Connection.objects.update(deleted_at=NOW)
+    BillingEntry.objects.all().delete()
+    assert "watches nothing" in page.get("/alerts").content.decode()
+    rule = AlertRule.objects.get()
+    assert page.post(f"/alerts/rules/{rule.pk}/pause", {"reason": "it is gone"}).status_code == 302
+    changed = filled(page, f"/alerts/rules/{rule.pk}", name="Gone", threshold="31", subject=there)
+    assert page.post(f"/alerts/rules/{rule.pk}", changed).status_code == 302
 
 
 def test_the_second_of_two_who_change_a_rule_is_told(page):

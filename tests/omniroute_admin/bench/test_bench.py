@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from ladder.models import Connection
+from omniroute_admin.bench.ending import ending_as_by_ctrl_c, go_on
 from omniroute_admin.bench.fleet import write_fleet
 from omniroute_admin.bench.measures.every import MEASURES, Measure
 from omniroute_admin.bench.plan import MIX, plan_fleet
 from omniroute_admin.bench.results import Result
-from omniroute_admin.bench.run import ending_as_by_ctrl_c, measured
+from omniroute_admin.bench.run import measured
 from omniroute_admin.common import clock
 from omniroute_admin.common.models import ApiKey
 from tests.processes import manage, running, until
@@ -133,12 +135,27 @@ def test_being_told_to_end_ends_a_run_as_ctrl_c_does(number: signal.Signals) -> 
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_python_drops_ends_a_run_at_its_next_step_all_the_same() -> None:
+    class Gone:
+        pass
+
+    with ending_as_by_ctrl_c():
+        gone = Gone()
+        weakref.finalize(gone, os.kill, os.getpid(), signal.SIGINT)
+        del gone
+        with pytest.raises(KeyboardInterrupt):
+            go_on()
+    go_on()
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
         (["--connections", "0"], "--connections 0"),
         (["--rungs", "gold=1"], "gold=1"),
         (["--only", "nothing"], "--only nothing"),
+        (["--json", "/"], "--json /"),
         (["--database-url", "mysql://there"], "--database-url"),
     ],
 )
