@@ -7,6 +7,8 @@ from django.db.models import Q
 
 from omniroute_admin.common.core.roles import ADMINISTRATOR
 from omniroute_admin.common.models import ApiKey
+from omniroute_admin.common.models_sign_in import SecondFactor
+from omniroute_admin.common.sealing import opens
 from omniroute_admin.doctor.report import Check, Needs, Said, error, not_applicable, ok, some, warning
 
 SOON = timedelta(days=14)
@@ -20,6 +22,22 @@ def check_administrators(now: datetime) -> Said:
     if not count:
         return error("Nobody is an administrator.", "Run: python manage.py createsuperuser")
     return ok(f"{count} administrators can sign in.")
+
+
+def check_second_factors(now: datetime) -> Said:
+    """Look whether the second factors that are asked for can be read with the key that there is."""
+    kept = SecondFactor.objects.filter(confirmed_at__isnull=False).order_by("user__username")
+    boxes = list(kept.values_list("user__username", "secret_box"))
+    if not boxes:
+        return not_applicable("No account has a second factor.")
+    closed = [name for name, box in boxes if not opens(box)]
+    if closed:
+        return error(
+            f"{len(closed)} of {len(boxes)} second factors cannot be read with this key ({some(closed)}).",
+            "Bring TOTP_KEY back, or SECRET_KEY (VAR_DIR/secret_key) where that is not set, and restart. Else recovery "
+            "codes still work; for whoever has none, run: python manage.py sign_in remove-second-factor NAME",
+        )
+    return ok(f"{len(boxes)} second factors can be read.")
 
 
 def check_keys(now: datetime) -> Said:
@@ -53,6 +71,7 @@ def check_backups(now: datetime) -> Said:
 
 CHECKS = (
     Check("administrators", Needs.TABLES, check_administrators),
+    Check("second_factors", Needs.TABLES, check_second_factors),
     Check("keys", Needs.TABLES, check_keys),
     Check("unused_keys", Needs.TABLES, check_unused_keys),
     Check("backups", Needs.NOTHING, check_backups),

@@ -20,8 +20,9 @@ class Command(BaseCommand):
     """Check the installation and say what to do."""
 
     help = (
-        "Look at settings, machine, database, broker, periodic work, facts, readings, keys and accounts, and say of\n"
-        "each what is wrong and how to mend it. It reads only, and works with the database or the broker down.\n\n"
+        "Look at settings, machine, database, broker, periodic work, facts, readings, keys, accounts and second\n"
+        "factors, and say of each what is wrong and how to mend it. It reads only, and works with the database or the\n"
+        "broker down.\n\n"
         "exit codes:\n"
         "  0  nothing is wrong (warnings count with --strict only)\n"
         f"  {WARNINGS}  --strict: there are warnings, no errors\n"

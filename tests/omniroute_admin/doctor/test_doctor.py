@@ -24,6 +24,10 @@ from ladder.models import LadderSettings
 from omniroute_admin import broker
 from omniroute_admin.celery import app
 from omniroute_admin.common.models import ApiKey, Heartbeat, Revision
+from omniroute_admin.common.models_sign_in import SecondFactor
+from omniroute_admin.common.sealing import seal
+from omniroute_admin.common.services.second_factors import start_second_factor
+from omniroute_admin.doctor.access import check_second_factors
 from omniroute_admin.doctor.examine import examine
 from omniroute_admin.doctor.report import Finding, Verdict
 from omniroute_admin.doctor.work import LONG_QUEUE
@@ -360,6 +364,23 @@ def test_no_administrator_and_what_makes_one() -> None:
     assert found("administrators").verdict == "error"
     User.objects.update(is_active=True)
     assert found("administrators").verdict == "ok"
+
+
+@pytest.mark.django_db
+def test_second_factors_that_another_key_sealed(settings: Any, django_assert_num_queries: Any) -> None:
+    assert found("second_factors").verdict == "not_applicable"
+    for name in ("kai", "mira"):
+        start_second_factor(user=User.objects.create_user(name), now=NOW)
+    assert found("second_factors").verdict == "not_applicable", "nobody is asked for one that is only being set up"
+    SecondFactor.objects.update(confirmed_at=NOW)
+    assert found("second_factors").verdict == "ok"
+    settings.TOTP_KEY = "another-key-of-more-than-thirty-two-characters"
+    SecondFactor.objects.filter(user__username="kai").update(secret_box=seal("JBSWY3DPEHPK3PXP"))
+    with django_assert_num_queries(1):
+        said = check_second_factors(NOW)
+    assert said.verdict == "error"
+    assert said.says == "1 of 2 second factors cannot be read with this key (mira)."
+    assert "python manage.py sign_in remove-second-factor NAME" in said.mend
 
 
 @pytest.mark.django_db
