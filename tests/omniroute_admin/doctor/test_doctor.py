@@ -397,6 +397,23 @@ def test_keys_that_are_missing_end_soon_or_lie_about() -> None:
     assert "No key is valid" in found("keys").says
 
 
+# --- settings that cannot be used ------------------------------------------------------------------------------------
+def test_settings_that_cannot_be_used_are_told_as_every_check_is(tmp_path: Path) -> None:
+    wrong = {"ALERT_WEBHOOK_SECRET": "hidden", "VAR_DIR": str(tmp_path)}
+    as_json, as_text = manage("doctor", "--json", **wrong), manage("doctor", "--strict", **wrong)
+    document = json.loads(as_json.stdout)
+    (check,) = document["checks"]
+    assert (document["verdict"], check["check"], check["verdict"]) == ("error", "settings", "error")
+    assert check["says"].startswith("The settings cannot be used. ALERT_WEBHOOK_SECRET: ")
+    assert check["says"].endswith(".")
+    assert check["mend"]
+    first, second, last = as_text.stdout.splitlines()
+    assert first == f"ERROR    settings: {check['says']}"
+    assert (second.strip(), last) == (check["mend"], "1 errors, 0 warnings, 0 ok.")
+    assert (as_json.returncode, as_text.returncode, as_json.stderr + as_text.stderr) == (2, 2, "")
+    assert "hidden" not in as_json.stdout + as_text.stdout
+
+
 # --- the command -----------------------------------------------------------------------------------------------------
 @pytest.mark.django_db(transaction=True)
 def test_the_exit_code_and_the_lines(settings: Any, tmp_path: Path) -> None:
