@@ -1,5 +1,6 @@
 """The doctor says of each thing that is wrong what it is and how to mend it; each is made for real here."""
 
+import hashlib
 import io
 import json
 import os
@@ -45,7 +46,8 @@ def found(name: str, now: datetime = NOW) -> Finding:
 
 
 def make_key(**fields: Any) -> ApiKey:
-    return ApiKey.objects.create(prefix="orl_x", secret_hash="0" * 64, scopes=["pools:read"], **fields)
+    secret_hash = hashlib.sha256(fields["name"].encode()).hexdigest()
+    return ApiKey.objects.create(prefix="orl_x", secret_hash=secret_hash, scopes=["pools:read"], **fields)
 
 
 def healthy(settings: Any, tmp_path: Path) -> None:
@@ -395,6 +397,22 @@ def test_keys_that_are_missing_end_soon_or_lie_about() -> None:
     key.revoked_at = NOW
     key.save()
     assert "No key is valid" in found("keys").says
+
+
+@pytest.mark.django_db
+def test_keys_that_nobody_uses_and_that_none_is_no_use_of_late() -> None:
+    make_key(name="gone", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=None, revoked_at=NOW - DAY)
+    assert found("unused_keys") == Finding(
+        "unused_keys", Verdict.NOT_APPLICABLE, "There is no valid key to look at.", ""
+    )
+    make_key(name="new", created_at=NOW - 30 * DAY + SECOND, expires_at=None, last_used_at=None)
+    make_key(name="busy", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=NOW - 30 * DAY + SECOND)
+    assert found("unused_keys").says == "Each of 2 keys was used, or made, within 30 days."
+    make_key(name="never", created_at=NOW - 30 * DAY, expires_at=None, last_used_at=None)
+    make_key(name="once", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=NOW - 30 * DAY)
+    said = found("unused_keys")
+    assert said.verdict == "warning"
+    assert said.says == "2 of 4 keys were not used for 30 days, 1 of them never: never (orl_x…), once (orl_x…)."
 
 
 # --- settings that cannot be used ------------------------------------------------------------------------------------
