@@ -14,7 +14,17 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
+        if sys.argv[1:2] == ["doctor"]:
+            sys.exit(_doctor_without_settings(error))
         sys.exit(f"The settings cannot be used. {error}")
+
+
+def _doctor_without_settings(problem: Exception) -> int:
+    """Answer as the doctor does, whose own command cannot be loaded without settings."""
+    from omniroute_admin.doctor.telling import ERRORS, told, unusable_settings
+
+    print(told([unusable_settings(problem)], as_json="--json" in sys.argv))
+    return ERRORS
 
 
 if __name__ == "__main__":

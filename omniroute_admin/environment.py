@@ -250,6 +250,15 @@ def _keep(file: Path, secret: str) -> None:
             ) from None
 
 
-def refusal(name: str, problem: str, remedy: str) -> ImproperlyConfigured:
+class UnusableSettingError(ImproperlyConfigured):
+    """A variable that stops the start, in one sentence; `says` is what is wrong, `mend` the remedy, each by itself."""
+
+    def __init__(self, name: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{name}: {problem}; {remedy}.")
+        self.says = f"{name}: {problem}."
+        self.mend = f"{remedy[0].upper()}{remedy[1:]}."
+
+
+def refusal(name: str, problem: str, remedy: str) -> UnusableSettingError:
     """Return what stops the start: the variable, what is wrong with it, and what mends it."""
-    return ImproperlyConfigured(f"{name}: {problem}; {remedy}.")
+    return UnusableSettingError(name, problem, remedy)

@@ -36,6 +36,15 @@ def unseal(sealed: str) -> str:
         raise Unreadable from None
 
 
+def opens(sealed: str) -> bool:
+    """Tell whether a text was sealed under the key that there is now."""
+    try:
+        unseal(sealed)
+    except Unreadable:
+        return False
+    return True
+
+
 def _key() -> str:
     return settings.TOTP_KEY or settings.SECRET_KEY
 

@@ -46,9 +46,3 @@ def _ask(check: Check, now: datetime) -> Said:
         return error(
             f"The check could not be made ({type(problem).__name__}).", "Look at the errors above and ask again."
         )
-
-
-def worst(findings: list[Finding]) -> Verdict:
-    """Return the worst verdict of all."""
-    order = list(Verdict)
-    return max((finding.verdict for finding in findings), key=order.index)

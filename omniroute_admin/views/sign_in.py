@@ -20,10 +20,12 @@ from omniroute_admin.common.core.sign_in import PASSWORD, SECOND_FACTOR
 from omniroute_admin.common.errors import BadRequest, TooManyTries
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models_sign_in import SecondFactor
+from omniroute_admin.common.sealing import opens
 from omniroute_admin.common.services.second_factors import (
     app_address,
     confirm_second_factor,
     factor_of,
+    refuse_unreadable,
     secret_of,
     start_second_factor,
     started_factor,
@@ -35,6 +37,7 @@ from omniroute_admin.views.letting_in import held_next, held_user, hold, let_in,
 
 _TOO_MANY = 429
 _WRONG = "This code is wrong or was used before. The app shows a new one every 30 seconds."
+_WRONG_RECOVERY_CODE = "This recovery code is wrong or was used before."
 
 
 class SignInView(LoginView):
@@ -77,24 +80,30 @@ class SignInView(LoginView):
 def code_page(request: HttpRequest) -> HttpResponseBase:
     """Ask for a code of the second factor; right, the one whose password was right is in."""
     user = held_user(request)
-    if user is None or factor_of(user) is None:
+    factor = factor_of(user) if user is not None else None
+    if user is None or factor is None:
         return redirect("login")
     form = CodeForm(request.POST if request.method == "POST" else None)
     status = 400 if form.is_bound else 200
+    context = {"form": form, "is_readable": opens(factor.secret_box)}
     if form.is_valid():
         now = clock.now()
         try:
+            refuse_unreadable(user=user, code=form.cleaned_data["code"])
             taken = begin_try(keys=keys_of_request(request, account=user.get_username()), now=now)
+        except BadRequest as error:
+            form.add_error("code", error.errors[0].detail)
+            return render(request, "account/code.html", context, status=status)
         except TooManyTries as error:
             form.add_error("code", error.detail)
-            return render(request, "account/code.html", {"form": form}, status=_TOO_MANY)
+            return render(request, "account/code.html", context, status=_TOO_MANY)
         if takes_code(user=user, code=form.cleaned_data["code"], now=now):
             wanted = held_next(request)
             let_in(request, user, way=SECOND_FACTOR, taken=taken)
             return make_known(redirect(wanted), user)
         note_failure(taken=taken, account=user.get_username(), address=client_address(request), now=now)
-        form.add_error("code", _WRONG)
-    return render(request, "account/code.html", {"form": form}, status=status)
+        form.add_error("code", _WRONG if context["is_readable"] else _WRONG_RECOVERY_CODE)
+    return render(request, "account/code.html", context, status=status)
 
 
 @sensitive_post_parameters()

@@ -106,6 +106,30 @@ def test_a_file_that_is_no_sqlite_database_is_named_and_left_as_it_is(tmp_path: 
     assert file.read_text().startswith("milk")
 
 
+# Others may read what is made under this one; what runs meanwhile keeps its connection, and with it the log.
+MIGRATED_IN_THE_OPEN = """
+import os
+os.umask(0o022)
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.db import connection
+file = connection.settings_dict["NAME"]
+print(*(f"{os.stat(file + end).st_mode & 0o777:o}" for end in ("", "-wal", "-shm")))
+"""
+
+
+@pytest.mark.parametrize("before", [None, 0o600, 0o640, 0o644])
+def test_a_database_that_migrate_makes_is_its_owners_alone_and_one_that_was_there_keeps_its_mode(
+    tmp_path: Path, before: int | None
+) -> None:
+    file = tmp_path / "x.sqlite3"
+    if before is not None:
+        file.touch()
+        file.chmod(before)
+    done = manage("shell", "--no-imports", "--command", MIGRATED_IN_THE_OPEN, DATABASE_URL=f"sqlite:///{file}")
+    assert done.stdout.split() == [f"{before or 0o600:o}"] * 3, done.stderr
+
+
 def test_an_empty_file_is_a_database_to_be(tmp_path: Path) -> None:
     (tmp_path / "new.sqlite3").touch()
     assert Environment({}).database("DATABASE_URL", f"sqlite:///{tmp_path / 'new.sqlite3'}")

@@ -123,6 +123,12 @@ def test_a_folder_for_static_files_that_cannot_be_written_is_named_before_anythi
     assert not (tmp_path / "var" / "omniroute_admin.sqlite3").exists()
 
 
+def test_the_sqlite_file_of_a_first_run_is_its_owners_alone(tmp_path: Path) -> None:
+    done = manage("quickstart", "--no-serve", VAR_DIR=str(tmp_path), DATABASE_URL="")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "omniroute_admin.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
 def fetch(url: str, key: str = "") -> Any:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
     try:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from omniroute_admin.common.errors import BadRequest, field
-from omniroute_admin.common.services.second_factors import factor_of, takes_code
+from omniroute_admin.common.services.second_factors import factor_of, refuse_unreadable, takes_code
 from omniroute_admin.common.services.sign_in_counts import (
     Try,
     begin_try,
@@ -31,9 +31,10 @@ def require_both(*, user: Any, password: str, code: str, address: str, now: date
     """Check the password, and a code of the second factor where there is one.
 
     Raises:
-        BadRequest: one is wrong.
+        BadRequest: one is wrong, or the second factor cannot be read, which counts as no failure.
         TooManyTries: there were too many.
     """
+    refuse_unreadable(user=user, code=code)
     taken = begin_try(keys=keys_of_session(user_id=user.pk), now=now)
     if not user.check_password(password):
         raise _refused(taken, user, "password", "This is not the password.", address=address, now=now)

@@ -21,6 +21,10 @@ from omniroute_admin.common.services.users import note_user
 ISSUER = "Subscription first"
 RECOVERY_CODES = 10
 _CODE_BYTES = 10
+_CANNOT_BE_READ = (
+    "Your second factor cannot be read on this installation, so no code of the app can be checked. "
+    "A recovery code works; without one, ask an administrator."
+)
 _log = logging.getLogger("omniroute_admin.security")
 
 
@@ -91,6 +95,17 @@ def takes_code(*, user: Any, code: str, now: datetime) -> bool:
         if is_app_code(plain):
             return _takes_app_code(factor, code=plain, now=now)
         return _takes_recovery_code(factor, code=plain, now=now)
+
+
+def refuse_unreadable(*, user: Any, code: str) -> None:
+    """Refuse a code of the app that there is nothing to compare with; it is no failed try, whoever made it.
+
+    Raises:
+        BadRequest: it is a code of the app, and the second factor was encrypted under a key that is gone.
+    """
+    factor = factor_of(user)
+    if factor is not None and is_app_code(plain_code(code)) and secret_of(factor) is None:
+        raise BadRequest("The code cannot be checked.", errors=[field("code", _CANNOT_BE_READ)])
 
 
 def renew_recovery_codes(*, user: Any, actor: Actor, now: datetime) -> list[str]:

@@ -79,7 +79,6 @@ class Command(BaseCommand):
     def _prepare(self, *, demo: bool) -> str | None:
         """Do what is not done yet; return the new router key, if one was made."""
         usable_folder(Path(settings.STATIC_ROOT), "STATIC_ROOT")
-        keep_to_owner(settings.DATABASES["default"])
         call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
         call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
         # The account is made last, so that a first run that was cut short is a first run again.
@@ -137,12 +136,6 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"quickstart: {line}")
         self.stdout.flush()
-
-
-def keep_to_owner(database: dict[str, Any]) -> None:
-    """Make a SQLite file that is not there yet one that its owner alone may read; SQLite keeps to its mode."""
-    if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
-        Path(database["NAME"]).touch(mode=0o600)
 
 
 def base_url(*, host: str, port: int) -> str:

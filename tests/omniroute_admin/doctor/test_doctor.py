@@ -1,5 +1,6 @@
 """The doctor says of each thing that is wrong what it is and how to mend it; each is made for real here."""
 
+import hashlib
 import io
 import json
 import os
@@ -24,6 +25,10 @@ from ladder.models import LadderSettings
 from omniroute_admin import broker
 from omniroute_admin.celery import app
 from omniroute_admin.common.models import ApiKey, Heartbeat, Revision
+from omniroute_admin.common.models_sign_in import SecondFactor
+from omniroute_admin.common.sealing import seal
+from omniroute_admin.common.services.second_factors import start_second_factor
+from omniroute_admin.doctor.access import check_second_factors
 from omniroute_admin.doctor.examine import examine
 from omniroute_admin.doctor.report import Finding, Verdict
 from omniroute_admin.doctor.work import LONG_QUEUE
@@ -41,7 +46,8 @@ def found(name: str, now: datetime = NOW) -> Finding:
 
 
 def make_key(**fields: Any) -> ApiKey:
-    return ApiKey.objects.create(prefix="orl_x", secret_hash="0" * 64, scopes=["pools:read"], **fields)
+    secret_hash = hashlib.sha256(fields["name"].encode()).hexdigest()
+    return ApiKey.objects.create(prefix="orl_x", secret_hash=secret_hash, scopes=["pools:read"], **fields)
 
 
 def healthy(settings: Any, tmp_path: Path) -> None:
@@ -363,6 +369,23 @@ def test_no_administrator_and_what_makes_one() -> None:
 
 
 @pytest.mark.django_db
+def test_second_factors_that_another_key_sealed(settings: Any, django_assert_num_queries: Any) -> None:
+    assert found("second_factors").verdict == "not_applicable"
+    for name in ("kai", "mira"):
+        start_second_factor(user=User.objects.create_user(name), now=NOW)
+    assert found("second_factors").verdict == "not_applicable", "nobody is asked for one that is only being set up"
+    SecondFactor.objects.update(confirmed_at=NOW)
+    assert found("second_factors").verdict == "ok"
+    settings.TOTP_KEY = "another-key-of-more-than-thirty-two-characters"
+    SecondFactor.objects.filter(user__username="kai").update(secret_box=seal("JBSWY3DPEHPK3PXP"))
+    with django_assert_num_queries(1):
+        said = check_second_factors(NOW)
+    assert said.verdict == "error"
+    assert said.says == "1 of 2 second factors cannot be read with this key (mira)."
+    assert "python manage.py sign_in remove-second-factor NAME" in said.mend
+
+
+@pytest.mark.django_db
 def test_keys_that_are_missing_end_soon_or_lie_about() -> None:
     assert found("keys").verdict == "warning"
     key = make_key(name="router", created_at=NOW - 31 * DAY, expires_at=NOW + 15 * DAY, last_used_at=None)
@@ -374,6 +397,39 @@ def test_keys_that_are_missing_end_soon_or_lie_about() -> None:
     key.revoked_at = NOW
     key.save()
     assert "No key is valid" in found("keys").says
+
+
+@pytest.mark.django_db
+def test_keys_that_nobody_uses_and_that_none_is_no_use_of_late() -> None:
+    make_key(name="gone", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=None, revoked_at=NOW - DAY)
+    assert found("unused_keys") == Finding(
+        "unused_keys", Verdict.NOT_APPLICABLE, "There is no valid key to look at.", ""
+    )
+    make_key(name="new", created_at=NOW - 30 * DAY + SECOND, expires_at=None, last_used_at=None)
+    make_key(name="busy", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=NOW - 30 * DAY + SECOND)
+    assert found("unused_keys").says == "Each of 2 keys was used, or made, within 30 days."
+    make_key(name="never", created_at=NOW - 30 * DAY, expires_at=None, last_used_at=None)
+    make_key(name="once", created_at=NOW - 90 * DAY, expires_at=None, last_used_at=NOW - 30 * DAY)
+    said = found("unused_keys")
+    assert said.verdict == "warning"
+    assert said.says == "2 of 4 keys were not used for 30 days, 1 of them never: never (orl_x…), once (orl_x…)."
+
+
+# --- settings that cannot be used ------------------------------------------------------------------------------------
+def test_settings_that_cannot_be_used_are_told_as_every_check_is(tmp_path: Path) -> None:
+    wrong = {"ALERT_WEBHOOK_SECRET": "hidden", "VAR_DIR": str(tmp_path)}
+    as_json, as_text = manage("doctor", "--json", **wrong), manage("doctor", "--strict", **wrong)
+    document = json.loads(as_json.stdout)
+    (check,) = document["checks"]
+    assert (document["verdict"], check["check"], check["verdict"]) == ("error", "settings", "error")
+    assert check["says"].startswith("The settings cannot be used. ALERT_WEBHOOK_SECRET: ")
+    assert check["says"].endswith(".")
+    assert check["mend"]
+    first, second, last = as_text.stdout.splitlines()
+    assert first == f"ERROR    settings: {check['says']}"
+    assert (second.strip(), last) == (check["mend"], "1 errors, 0 warnings, 0 ok.")
+    assert (as_json.returncode, as_text.returncode, as_json.stderr + as_text.stderr) == (2, 2, "")
+    assert "hidden" not in as_json.stdout + as_text.stdout
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

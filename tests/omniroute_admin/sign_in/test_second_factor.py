@@ -13,7 +13,7 @@ from django.utils import timezone
 from omniroute_admin.common.errors import BadRequest
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models import UserVersion
-from omniroute_admin.common.models_sign_in import RecoveryCode, SecondFactor
+from omniroute_admin.common.models_sign_in import RecoveryCode, SecondFactor, SignInCount
 from omniroute_admin.common.services.second_factors import (
     confirm_second_factor,
     secret_of,
@@ -191,6 +191,49 @@ def test_nothing_of_it_lies_in_the_open(account: Any, settings: Any) -> None:
     assert secret_of(factor) is None
     assert not takes_code(user=row, code="000000", now=timezone.now())
     assert takes_code(user=row, code=codes[0], now=timezone.now())
+
+
+def test_one_that_cannot_be_read_is_told_and_counts_as_no_failure(account: Any, client: Client, settings: Any) -> None:
+    row = account("mira", "viewer")
+    codes = set_up(row)
+    code = code_of(row)
+    say_password(client)
+    told = "cannot be read on this installation"
+    assert told not in client.get("/login/code").content.decode()
+    settings.TOTP_KEY = "another-key-of-more-than-thirty-two-characters"
+    assert told in client.get("/login/code").content.decode()
+    for _ in range(FAILURES + 1):
+        answer = client.post("/login/code", {"code": code})
+        assert (answer.status_code, answer.context["form"].errors["code"][0].count(told)) == (400, 1)
+    assert not SignInCount.objects.filter(tries__gt=0).exists()
+    assert client.post("/login/code", {"code": codes[0]}).status_code == 302
+    assert is_in(client)
+
+
+def test_a_wrong_recovery_code_counts_also_where_the_second_factor_cannot_be_read(
+    account: Any, client: Client, settings: Any
+) -> None:
+    codes = set_up(account())
+    settings.TOTP_KEY = "another-key-of-more-than-thirty-two-characters"
+    say_password(client)
+    answers = [client.post("/login/code", {"code": "abcd-efgh-abcd-efgh"}) for _ in range(FAILURES)]
+    assert {answer.status_code for answer in answers} == {400}
+    assert answers[0].context["form"].errors["code"] == ["This recovery code is wrong or was used before."]
+    assert client.post("/login/code", {"code": codes[0]}).status_code == 429
+
+
+def test_the_page_of_the_account_says_so_too(account: Any, client: Client, settings: Any) -> None:
+    row = account()
+    codes = set_up(row)
+    client.force_login(row)
+    settings.TOTP_KEY = "another-key-of-more-than-thirty-two-characters"
+    sent = {"act": "remove", "password": PASSWORD}
+    for _ in range(FAILURES + 1):
+        answer = client.post("/account/second-factor", sent | {"code": "000000"})
+        assert answer.status_code == 400
+        assert "cannot be read on this installation" in answer.content.decode()
+    assert client.post("/account/second-factor", sent | {"code": codes[0]}).status_code == 302
+    assert not SecondFactor.objects.exists()
 
 
 def test_removing_asks_for_password_and_code(account: Any, client: Client, clock: Any) -> None:
