@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from omniroute_admin.common.core.roles import ADMINISTRATOR
+from omniroute_admin.common.core.words import count_text
 from omniroute_admin.common.models import ApiKey
 from omniroute_admin.common.models_sign_in import SecondFactor
 from omniroute_admin.common.sealing import opens
@@ -21,7 +22,7 @@ def check_administrators(now: datetime) -> Said:
     count = get_user_model()._default_manager.filter(able, is_active=True).distinct().count()
     if not count:
         return error("Nobody is an administrator.", "Run: python manage.py createsuperuser")
-    return ok(f"{count} administrators can sign in.")
+    return ok(f"{count_text(count, 'administrator', 'administrators')} can sign in.")
 
 
 def check_second_factors(now: datetime) -> Said:
