@@ -29,23 +29,25 @@ def read_prices(*, now: datetime) -> tuple[Price, ...]:
     return to_prices(ModelPrice.objects.filter(Q(effective_to__isnull=True) | Q(effective_to__gt=now)))
 
 
+PRICE_COLUMNS = (
+    "provider",
+    "model",
+    "effective_from",
+    "effective_to",
+    "input_usd_per_million",
+    "output_usd_per_million",
+    "cached_input_usd_per_million",
+)
+"""What a price is of, when it holds and what it is: the first fields of a `Price`, in their order."""
+
+
 def to_prices(rows: QuerySet[ModelPrice]) -> tuple[Price, ...]:
     """Return the prices of a query in order of their id."""
     return tuple(
         Price(provider, model, start, end, price_in, price_out, price_cached, frozenset(capabilities), rank)
         for provider, model, start, end, price_in, price_out, price_cached, capabilities, rank in rows.order_by(
             "id"
-        ).values_list(
-            "provider",
-            "model",
-            "effective_from",
-            "effective_to",
-            "input_usd_per_million",
-            "output_usd_per_million",
-            "cached_input_usd_per_million",
-            "capabilities",
-            "rank",
-        )
+        ).values_list(*PRICE_COLUMNS, "capabilities", "rank")
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q, QuerySet
 
+from billing_catalog.mapping import PRICE_COLUMNS
 from billing_catalog.models import BillingEntry, FreeProvider, ModelPrice, PriceSource, TierOverride
 from omniroute_admin.common.selectors.compiled import Compiled
 
@@ -16,16 +17,6 @@ _FIELDS: dict[type[models.Model], list[str]] = {
     FreeProvider: ["provider"],
     PriceSource: ["provider", "sells_seats"],
 }
-_PRICE = (
-    "provider",
-    "model",
-    "effective_from",
-    "effective_to",
-    "input_usd_per_million",
-    "output_usd_per_million",
-    "cached_input_usd_per_million",
-)
-
 Names = Sequence[str] | None
 """Providers by every name that ever meant them; None for all."""
 
@@ -45,7 +36,7 @@ class Kept:
 
 def every_price() -> "QuerySet[Any, Any]":
     """Return all prices there ever were, in the order of the fields of a `Price`."""
-    return ModelPrice.objects.order_by("id").values_list(*_PRICE)
+    return ModelPrice.objects.order_by("id").values_list(*PRICE_COLUMNS)
 
 
 def prices_of(*, providers: Collection[str], models: Collection[str]) -> list[tuple[Any, ...]]:

@@ -7,9 +7,8 @@ from decimal import Decimal
 from billing_catalog.core.tiers import classify_tier, current_price, index_tiers, price_boundaries
 from billing_catalog.core.values import Billing, CatalogRow, Price, Tier
 from ladder.core.instants import NEVER, settle
+from ladder.core.memory import make_room
 from ladder.core.values import Facts
-
-_MEMO_LIMIT = 20_000
 
 
 class PricedModels:
@@ -35,9 +34,7 @@ class PricedModels:
         """Return the economic tier (T) and the instant at which it changes by itself."""
         known = self._tier_memory.get((provider, model))
         if known is None or known[1] <= now:
-            # Callers choose the names, so the memory of them is bounded.
-            if len(self._tier_memory) >= _MEMO_LIMIT:
-                self._tier_memory.clear()
+            make_room(self._tier_memory)
             known = self._tier_memory[provider, model] = self._work_out_tier(provider, model, now)
         return known
 

@@ -19,6 +19,7 @@ from ladder.core.accounts import Accounts
 from ladder.core.instants import NEVER
 from ladder.core.inventory import Inventory, build_inventory
 from ladder.core.judge import Account, Circumstances, PairOutcome, Reason, judge_pair
+from ladder.core.memory import make_room
 from ladder.core.money import Span, closed_spans
 from ladder.core.priced_models import PricedModels
 from ladder.core.reasons import Code
@@ -27,9 +28,6 @@ from ladder.core.values import PAID_RUNGS, Connection, Facts, Grouping, Rung
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-_MEMO_LIMIT = 20_000
-"""Callers choose the lists and names that are remembered, so the memory of them is bounded."""
 
 _BEFORE_ABILITY = tuple(Code)[: tuple(Code).index(Code.CAPABILITY_MISSING)]
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
@@ -141,7 +139,7 @@ class Snapshot:
         if scope is None:
             scope = scopes[key] = Scope(provider, self._circumstances(grouping, model, tier, capable, now))
         memory = _of_provider(self.placed_models(grouping=grouping, capability=capability), provider)
-        _bound(memory)
+        make_room(memory)
         placed = memory[model] = Placed(scope, tier_until, ability_until, min(tier_until, ability_until))
         return placed
 
@@ -229,11 +227,6 @@ def _of_provider(memory: dict[str, dict[K, V]], provider: str) -> dict[K, V]:
     """Return the memory of one provider; callers name providers too, so there is a bound to how many."""
     found = memory.get(provider)
     if found is None:
-        _bound(memory)
+        make_room(memory)
         found = memory[provider] = {}
     return found
-
-
-def _bound(memory: dict[Any, Any]) -> None:
-    if len(memory) >= _MEMO_LIMIT:
-        memory.clear()

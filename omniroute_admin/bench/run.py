@@ -97,16 +97,8 @@ def measured(*, stage: Stage, measures: dict[str, Measure]) -> Iterator[Result]:
             try:
                 yield from measure.run(stage)
             except (BenchError, OSError) as error:
-                if _was_told_to_end(error):
-                    raise KeyboardInterrupt from error
+                go_on()  # what fails as a measure is left after Ctrl-C stands in the place of that
                 yield Result(name=name, failure=f"{type(error).__name__}: {error}")
-
-
-def _was_told_to_end(error: BaseException | None) -> bool:
-    """Tell whether an error came up while a measure was being left after Ctrl-C, in whose place it stands then."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
 
 
 def _plan(options: Options) -> Any:

@@ -116,14 +116,14 @@ def test_a_run_that_is_cut_short_tells_what_it_has_and_leaves_nothing_behind(
 def test_a_measure_that_cannot_be_left_in_order_ends_a_run_that_is_cut_short_all_the_same() -> None:
     def cut_short(stage: object) -> Iterator[Result]:
         try:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         finally:
             raise BrokenPipeError
 
     def never(stage: object) -> Iterator[Result]:
         yield Result(name="after")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), ending_as_by_ctrl_c():
         list(measured(stage=None, measures={"cut": Measure(cut_short), "after": Measure(never)}))  # type: ignore[arg-type]
 
 
