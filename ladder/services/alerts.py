@@ -46,10 +46,11 @@ def look_for_alerts(*, now: datetime) -> Looked:
 
     Where another look wrote meanwhile nothing is written: the next look sees what is left.
     """
+    # Before all else: a look that writes after this line makes the version another, whatever is read from here on.
+    seen = AlertLook.objects.filter(pk=1).values_list("version", "differing").first()
     rows, alerts = enabled_rules(), open_alerts()
     if not rows and not alerts:
         return Looked()
-    seen = AlertLook.objects.filter(pk=1).values_list("version", "differing").first()
     version, kept = seen or (0, {})
     sight = _look(rows, alerts, now)
     differing = {key: datetime.fromisoformat(at) for key, at in kept.items()}
