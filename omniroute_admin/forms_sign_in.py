@@ -93,9 +93,10 @@ class PasswordAndCodeForm(PasswordForm):
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """A new password of one's own; wrong old ones are counted, and lock."""
+    """A new password of one's own; wrong old ones are counted, and lock. `until` is when the next one is taken."""
 
     address = ""
+    until: datetime | None = None
 
     def clean_old_password(self) -> str:
         """Return the old password.
@@ -109,6 +110,7 @@ class OwnPasswordForm(PasswordChangeForm):
         except BadRequest as error:
             raise forms.ValidationError(error.errors[0].detail) from error
         except TooManyTries as error:
+            self.until = error.until
             raise forms.ValidationError(error.detail) from error
         return password
 

@@ -1,6 +1,6 @@
 """Where each connection stands: on which rungs, in what state and why, by the same judgements as the pools."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -91,36 +91,34 @@ class PlaceStanding(msgspec.Struct, frozen=True):
 
 
 class _Standing(msgspec.Struct, frozen=True):
-    """The places of a provider's connections by id, each with when it changes by itself; all hold up to `until`."""
+    """The places of one connection, each with when it changes by itself; all hold up to `until`."""
 
-    places: dict[str, list[tuple[Place, datetime]]]
+    places: list[tuple[Place, datetime]]
     until: datetime
 
 
 def build_places(*, snapshot: Snapshot, now: datetime) -> list[tuple[Place, datetime]]:
     """Return the places of every connection in the order of the facts, each with when it changes by itself.
 
-    Those of a provider are kept while they hold.
+    Those of a connection are kept while they hold.
     """
-    standings: dict[str, list[Account]] = {}
+    coming, found = snapshot.inventory(now=now).change_at, []
     for account in snapshot.accounts:
-        standings.setdefault(account.connection.provider, []).append(account)
-    known = snapshot.kept_of("places")
-    for provider, accounts in standings.items():
-        if provider not in known or known[provider].until <= now:
-            known[provider] = _stand(snapshot, provider, accounts, now)
-    names = (account.connection for account in snapshot.accounts)
-    return [found for one in names for found in known[one.provider].places[one.connection_id]]
+        one = account.connection
+        known = snapshot.kept_of_connections(provider=one.provider)
+        standing = known.get(one.connection_id)
+        if standing is None or standing.until <= now:
+            standing = known[one.connection_id] = _stand(snapshot, account, coming, now)
+        found.extend(standing.places)
+    return found
 
 
-def _stand(snapshot: Snapshot, provider: str, accounts: Iterable[Account], now: datetime) -> _Standing:
-    places = {account.connection.connection_id: _places(snapshot, account, now) for account in accounts}
-    windows = [window for account in accounts for window in account.connection.windows]
-    coming = quota_instants(windows=windows, settings=snapshot.facts.settings)
-    placed = snapshot.placed_models(grouping=Grouping.THRIFTY, capability=None).get(provider, {})
-    ends = [at for found in places.values() for _, at in found] + [one.change_at for one in placed.values()]
-    ends.append(snapshot.inventory(now=now).change_at)
-    return _Standing(places, min([at for at in (*ends, *coming) if at > now], default=NEVER))
+def _stand(snapshot: Snapshot, account: Account, coming: datetime, now: datetime) -> _Standing:
+    places, one = _places(snapshot, account, now), account.connection
+    quota = quota_instants(windows=one.windows, settings=snapshot.facts.settings)
+    placed = snapshot.placed_models(grouping=Grouping.THRIFTY, capability=None).get(one.provider, {})
+    ends = [*(at for _, at in places), *(model.change_at for model in placed.values()), *quota, coming]
+    return _Standing(places, min([at for at in ends if at > now], default=NEVER))
 
 
 def _places(snapshot: Snapshot, account: Account, now: datetime) -> list[tuple[Place, datetime]]:

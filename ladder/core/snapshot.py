@@ -5,7 +5,7 @@ cooldowns and exclusions tell them apart. Judgements are kept with the instant a
 made anew when it has passed, or when the clock went back.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from copy import copy
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -78,19 +78,23 @@ class Snapshot:
         other._placed = {kind: dict(providers) for kind, providers in self._placed.items()}
         other._scopes = dict(self._scopes)
         other._kept = {kind: dict(providers) for kind, providers in self._kept.items()}
+        other._kept_of_connections = dict(self._kept_of_connections)
         for provider in {one.provider for one in anew}:
             globs = (accounts.globs.get(provider) for accounts in (self._accounts, other._accounts))
             names = [one.connection_id for one in anew if one.provider == provider]
             other._renew(provider, names, is_told_apart_alike=next(globs) == next(globs))
         return other
 
-    def _renew(self, provider: str, names: Iterable[str], *, is_told_apart_alike: bool) -> None:
+    def _renew(self, provider: str, names: Collection[str], *, is_told_apart_alike: bool) -> None:
         """Let go of what was judged of these connections of a provider, in copies of its scopes."""
         for remembered in (*self._placed.values(), *self._kept.values()):
             remembered.pop(provider, None)
-        scopes = self._scopes.pop(provider, {})
+        scopes, kept = self._scopes.pop(provider, {}), dict(self._kept_of_connections.pop(provider, {}))
         if is_told_apart_alike:
             self._scopes[provider] = {key: scope.without(names) for key, scope in scopes.items()}
+            for name in names:
+                kept.pop(name, None)
+            self._kept_of_connections[provider] = kept
 
     def _forget(self) -> None:
         self._latest = [_ALWAYS]
@@ -98,6 +102,7 @@ class Snapshot:
         self._scopes: dict[str, dict[tuple[object, ...], Scope]] = {}
         self._models.forget()
         self._kept: dict[Hashable, dict[str, Any]] = {}
+        self._kept_of_connections: dict[str, dict[str, Any]] = {}
         self._inventory: Inventory | None = None
         self._closed: dict[Rung, tuple[Span, ...]] | None = None
 
@@ -116,6 +121,14 @@ class Snapshot:
         What is kept of a provider is let go when the state of one of its connections changes.
         """
         return self._kept.setdefault(kind, {})
+
+    def kept_of_connections(self, *, provider: str) -> dict[str, Any]:
+        """Return the memory, by id, of what a provider's connections come to under its stored models.
+
+        What is kept of a connection is let go when its state changes; of all of them, when the provider's models are
+        told apart otherwise.
+        """
+        return _of_provider(self._kept_of_connections, provider)
 
     def placed_models(self, *, grouping: Grouping, capability: str | None) -> dict[str, dict[str, Placed]]:
         """Return the memory of where each model of each provider is judged, for one kind of pool."""
@@ -206,7 +219,7 @@ class Snapshot:
         if self._inventory is None or now >= self._inventory.change_at:
             rows, change_at = self._models.stored(now=now)
             self._inventory = build_inventory(models=rows, connections=self.facts.connections, change_at=change_at)
-            self._kept = {}
+            self._kept, self._kept_of_connections = {}, {}
         return self._inventory
 
     def later_models(self, *, after: datetime, before: datetime) -> Iterator[tuple[datetime, list[tuple[str, str]]]]:

@@ -9,6 +9,14 @@ FORMAT_VERSION = 1
 NAME = "manifest.json"
 
 
+class Stamp(msgspec.Struct, frozen=True):
+    """What every format's manifest says of itself, whatever else is in it."""
+
+    format: str
+    format_version: int
+    product_version: str
+
+
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One table: its rows as JSON lines, each a list in the order of `columns`; `bytes` before compression."""
 

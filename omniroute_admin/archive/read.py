@@ -12,7 +12,7 @@ import msgspec
 from django.core.exceptions import ValidationError
 
 from omniroute_admin.archive.errors import ArchiveError
-from omniroute_admin.archive.manifest import FORMAT, FORMAT_VERSION, NAME, Manifest, Part, file_of
+from omniroute_admin.archive.manifest import FORMAT, FORMAT_VERSION, NAME, Manifest, Part, Stamp, file_of
 from omniroute_admin.archive.tables import columns_of, kept_models
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -82,17 +82,21 @@ def _read_manifest(box: ZipFile) -> Manifest:
             text = stream.read(LARGEST_MANIFEST + 1)
         if len(text) > LARGEST_MANIFEST:
             raise ArchiveError("Its manifest is larger than any backup's. Take another archive.")
-        manifest = msgspec.json.decode(text, type=Manifest)
+        _check_format(msgspec.json.decode(text, type=Stamp))
+        return msgspec.json.decode(text, type=Manifest)
     except KeyError:
         raise ArchiveError("This is no backup: it holds no manifest.") from None
     except (*_BROKEN, msgspec.MsgspecError) as error:
         raise ArchiveError(f"Its manifest cannot be read ({error}). Take another archive.") from None
-    if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
+
+
+def _check_format(stamp: Stamp) -> None:
+    """Refuse another format before the rest of its manifest is read: only the version that made it knows that."""
+    if (stamp.format, stamp.format_version) != (FORMAT, FORMAT_VERSION):
         raise ArchiveError(
-            f"It is of the format {manifest.format!r} {manifest.format_version}, this version reads {FORMAT!r} "
-            f"{FORMAT_VERSION}. Restore it with version {manifest.product_version} of the product."
+            f"It is of the format {stamp.format!r} {stamp.format_version}, this version reads {FORMAT!r} "
+            f"{FORMAT_VERSION}. Restore it with version {stamp.product_version} of the product."
         )
-    return manifest
 
 
 def _check_parts(box: ZipFile, manifest: Manifest) -> None:

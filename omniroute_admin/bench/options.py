@@ -63,7 +63,7 @@ def check_options(options: Options, *, known: Collection[str]) -> None:
     problems += [
         f"--only {name}: there is no such measure; --list names them" for name in options.only if name not in known
     ]
-    if options.providers > options.connections or options.providers > options.models:
+    if options.providers > min(options.connections, options.models) > 0:
         problems.append("--providers: there are more than connections or models, and each needs one of both")
     if options.use_existing and options.database_url is None:
         problems.append("--use-existing: name the database with --database-url")

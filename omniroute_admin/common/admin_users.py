@@ -27,6 +27,9 @@ from omniroute_admin.common.selectors.key_losses import live_keys_of, losses
 from omniroute_admin.common.services.users import check_giving, lock_administrators, require_administrator
 
 User = get_user_model()
+_OF_WHO_CHANGES = frozenset({REASON, "keys_may_lose", "password_link"})
+"""Fields that are shown to those who may change the account."""
+
 ROLE_WORDS = {
     "viewer": "looks at everything, changes nothing",
     "operator": "tunes, pauses, clears, mutes; reads the audit",
@@ -190,7 +193,7 @@ class RoleUserAdmin(ByRights, DjangoUserAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields; only a superuser sees who is one."""
         hidden = set() if request.user.is_superuser else {"is_superuser"}
-        hidden |= set() if obj is None or self.has_change_permission(request, obj) else {REASON, "keys_may_lose"}
+        hidden |= set() if obj is None or self.has_change_permission(request, obj) else _OF_WHO_CHANGES
         return [
             (name, {**options, "fields": [field for field in options["fields"] if field not in hidden]})
             for name, options in super().get_fieldsets(request, obj)

@@ -18,7 +18,7 @@ from omniroute_admin.common import clock
 from omniroute_admin.common.client import client_address
 from omniroute_admin.common.core.screen import Glance
 from omniroute_admin.common.core.sign_in import PASSWORD, SECOND_FACTOR
-from omniroute_admin.common.errors import ProductError
+from omniroute_admin.common.errors import ProductError, TooManyTries
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.selectors.sign_in import identities_of, places_of
 from omniroute_admin.common.services.own_password import require_both, require_password
@@ -36,7 +36,7 @@ from omniroute_admin.common.sessions import SIGNED_IN
 from omniroute_admin.common.views.guard import needs_sign_in
 from omniroute_admin.common.zone import display_zone
 from omniroute_admin.forms_sign_in import CodeForm, OwnPasswordForm, PasswordAndCodeForm, PasswordForm
-from omniroute_admin.views.sign_in import picture_of, shown_codes
+from omniroute_admin.views.sign_in import picture_of, shown_codes, too_many
 
 
 @needs_sign_in
@@ -78,7 +78,8 @@ def password_page(request: HttpRequest) -> HttpResponseBase:
         messages.success(request, "The password is changed. Every other session of this account has ended.")
         return redirect("account")
     context = {"section": "account", "form": form}
-    return render(request, "account/password.html", context, status=400 if form.is_bound else 200)
+    response = render(request, "account/password.html", context, status=400 if form.is_bound else 200)
+    return too_many(response, until=form.until)
 
 
 @needs_sign_in
@@ -187,7 +188,8 @@ def _refused(request: HttpRequest, form: Any, error: ProductError) -> HttpRespon
         form.add_error(name if name in form.fields else None, bad.detail)
     if not error.errors:
         form.add_error(None, error.detail)
-    return _factor(request, form=form, status=error.status)
+    until = error.until if isinstance(error, TooManyTries) else None
+    return too_many(_factor(request, form=form, status=error.status), until=until)
 
 
 def _hold_to_both(request: HttpRequest) -> None:

@@ -1,5 +1,6 @@
 """The way in for local accounts: name and password, then a code where the account has a second factor or needs one."""
 
+from datetime import datetime
 from typing import Any
 
 import segno
@@ -67,11 +68,15 @@ class SignInView(LoginView):
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again; too many tries are told by the status as well."""
-        response = super().form_invalid(form)
-        if form.until is not None:
-            response.status_code = _TOO_MANY
-            response["Retry-After"] = str(max(1, int((form.until - clock.now()).total_seconds())))
-        return response
+        return too_many(super().form_invalid(form), until=form.until)
+
+
+def too_many(response: HttpResponse, *, until: datetime | None) -> HttpResponse:
+    """Return a form's answer with the status of too many tries, where the next one is taken at an instant to come."""
+    if until is not None:
+        response.status_code = _TOO_MANY
+        response["Retry-After"] = str(max(1, int((until - clock.now()).total_seconds())))
+    return response
 
 
 @sensitive_post_parameters()

@@ -121,6 +121,8 @@ def test_only_a_superuser_makes_changes_or_sees_a_superuser(boss: Client) -> Non
     assert not row.is_superuser
     assert boss.post(change(root), values(root)).status_code == 403
     password = f"{LIST}{root.pk}/password/"
+    assert password not in boss.get(change(root)).content.decode()
+    assert f"{LIST}{row.pk}/password/" in boss.get(change(row)).content.decode()
     given = {"password1": PASSWORD, "password2": PASSWORD, "change_reason": "x"}
     assert boss.post(password, given).status_code == 403
     boss.force_login(root)

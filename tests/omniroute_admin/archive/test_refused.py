@@ -161,6 +161,10 @@ def another_format(parts: Parts, manifest: dict[str, Any]) -> None:
     manifest["format_version"] = 2
 
 
+def a_format_to_come(parts: Parts, manifest: dict[str, Any]) -> None:
+    manifest |= {"format_version": 3, "packed_with": "something better", "parts": "elsewhere"}
+
+
 def a_newer_version(parts: Parts, manifest: dict[str, Any]) -> None:
     manifest["migrations"].append("ladder.9999_next")
 
@@ -190,6 +194,7 @@ def an_older_version(parts: Parts, manifest: dict[str, Any]) -> None:
         (no_manifest, "no manifest"),
         (a_field_that_nobody_knows, "Its manifest cannot be read"),
         (another_format, "of the product"),
+        (a_format_to_come, "'omniroute_admin backup' 3, this version reads 'omniroute_admin backup' 1"),
         (a_newer_version, "Install the version that made it, or a newer one."),
         (an_older_version, "Restore it with that version into a database of its own, then upgrade."),
     ],

@@ -249,6 +249,10 @@ def test_a_password_asked_for_again_is_counted_too(account: Any, client: Client)
         assert client.post("/account/password", {"old_password": "guess"} | new).status_code == 400
     last = client.post("/account/password", {"old_password": PASSWORD} | new)
     assert "Too many failed tries" in last.content.decode()
+    again = client.post("/account/second-factor", {"act": "start", "password": PASSWORD})
+    for refused in (last, again):
+        assert refused.status_code == 429
+        assert 0 < int(refused["Retry-After"]) <= MINUTES * 60
     assert get_user_model().objects.get().check_password(PASSWORD)
 
 
