@@ -102,7 +102,8 @@ def build_places(*, snapshot: Snapshot, now: datetime) -> list[tuple[Place, date
 
     Those of a connection are kept while they hold.
     """
-    coming, found = snapshot.inventory(now=now).change_at, []
+    coming = snapshot.inventory(now=now).change_at
+    found: list[tuple[Place, datetime]] = []
     for account in snapshot.accounts:
         one = account.connection
         known = snapshot.kept_of_connections(provider=one.provider)

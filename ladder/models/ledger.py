@@ -90,6 +90,8 @@ class UsageEvent(models.Model):
             models.Index(
                 fields=["money_kind", "rung", "booked_at", "booked_usd", "estimated_change"], name="usage_totals"
             ),
+            # What came since a row that was seen (see selectors/drawn.py).
+            models.Index(fields=["money_kind", "rung", "id"], name="usage_in_order"),
             models.Index(fields=["connection", "booked_at"], name="usage_by_connection"),
             models.Index(fields=["booked_at"], name="usage_by_instant"),
         ]

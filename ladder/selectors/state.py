@@ -24,6 +24,7 @@ from ladder.mapping import (
 from ladder.models import Breaker, Cooldown, QuotaWindow, RungBudget
 from ladder.models import Connection as ConnectionRow
 from ladder.models import LadderSettings as LadderSettingsRow
+from ladder.selectors.drawn import forget_drawn
 from ladder.selectors.held import with_dropped_out
 from ladder.selectors.ledger import budgets_of, read_budgets
 from ladder.selectors.settings import BudgetSettings
@@ -162,9 +163,10 @@ def get_present_with(
 
 
 def forget_snapshot() -> None:
-    """Drop the snapshot of this process."""
+    """Drop the snapshot of this process, and the sums of the ledger that it stands on."""
     global _prepared  # noqa: PLW0603 - see get_snapshot
     _prepared = None
+    forget_drawn()
 
 
 def _places(facts: Facts) -> dict[tuple[str, str], int]:

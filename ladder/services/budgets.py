@@ -8,6 +8,7 @@ from django.db import connection as database
 from ladder.core.money import Span, closed_spans
 from ladder.core.values import PAID_RUNGS, Budget, Rung
 from ladder.models import RungBudget
+from ladder.selectors.drawn import Stand
 from ladder.selectors.ledger import read_budget_windows, read_budgets
 from ladder.selectors.trail import told_up_to
 from ladder.services.trail import remember_budgets
@@ -41,7 +42,7 @@ def read_past(*, rows: Mapping[Rung, RungBudget], now: datetime) -> Past:
     found = {}
     for rung, row in rows.items():
         since = max((at for at in (told, row.traced_at) if at is not None and at <= now), default=now)
-        found[rung] = read_budget_windows(row=row, start=since, now=now)
+        found[rung] = read_budget_windows(row=row, start=since, now=now, stand=Stand.STILL)
     return found
 
 
@@ -69,9 +70,12 @@ def _has_moved(windows: tuple[Budget, ...], now: datetime) -> bool:
 
 
 def read_gates(*, rungs: Collection[Rung], now: datetime) -> Gates:
-    """Read when each of these rungs is closed by spend and holds: all that a decision takes from them."""
+    """Read when each of these rungs is closed by spend and holds: all that a decision takes from them.
+
+    It is read under their locks, behind what this transaction booked.
+    """
     paid = [rung for rung in rungs if rung in PAID_RUNGS]
-    budgets = read_budgets(now=now, rungs=paid) if paid else {}
+    budgets = read_budgets(now=now, rungs=paid, stand=Stand.WITH_MINE) if paid else {}
     return {rung: closed_spans(budget=budget, now=now) for rung, budget in budgets.items()}
 
 

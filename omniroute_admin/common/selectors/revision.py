@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import local
 
 from django.db import connection, transaction
 
+_view = local()
 _READ = "SELECT value FROM common_revision WHERE id = 1"
 _STEPS = "SELECT rows FROM common_revisionstep WHERE revision > %s AND revision <= %s"
 _READ_BOTH = "SELECT value, shown FROM common_revision WHERE id = 1"
@@ -61,11 +63,28 @@ def read_view() -> Iterator[None]:
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "postgresql":
-        with _repeatable_reads(), transaction.atomic():
+        with _repeatable_reads(), transaction.atomic(), _telling():
             yield
     else:
-        with _deferred_transaction():
+        with _deferred_transaction(), _telling():
             yield
+
+
+def is_in_view() -> bool:
+    """Tell whether this thread reads in a view that was opened here: several statements of it see the same.
+
+    A transaction that was open before is none, as it may have rows of its own that are undone.
+    """
+    return getattr(_view, "is_open", False)
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    _view.is_open = True
+    try:
+        yield
+    finally:
+        _view.is_open = False
 
 
 @contextmanager
