@@ -8,7 +8,7 @@ earlier, does not have that row. What retention takes out of the ledger leaves s
 what they were, everything is added up again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum, auto
@@ -44,6 +44,9 @@ class Stand(Enum):
     """Nobody can, and some are this transaction's own, which may be undone: nothing is remembered of them."""
 
 
+_Row = tuple[Any, ...]
+
+
 class _Drawn(msgspec.Struct, frozen=True):
     """What drew on a budget: by rows of events, and by the sums of old ones."""
 
@@ -58,7 +61,7 @@ class _Drawn(msgspec.Struct, frozen=True):
 class _Known(msgspec.Struct, frozen=True):
     """What was added up; `last` is the rung's last row then, as `_ROW` tells it."""
 
-    last: tuple[Any, ...]
+    last: _Row
     drawn: _Drawn
 
 
@@ -73,12 +76,15 @@ def forget_drawn() -> None:
 def read_drawn(*, spans: Mapping[Rung, Span], stand: Stand | None = None) -> dict[Rung, Spend]:
     """Add up what drew on each rung's budget in [start, end); a rung that nothing drew on may be left out.
 
-    One query while there are few rows, up to two for each rung where there are many. Where `stand` is not said, the
-    rows stand still inside a view of the database and move elsewhere.
+    One query, and one for each rung of which something is remembered. Where `stand` is not said, the rows stand still
+    inside a view of the database and move elsewhere.
     """
     stand = stand or (Stand.STILL if is_in_view() else Stand.MOVING)
-    known = {} if stand is Stand.MOVING else dict(_renewed(spans))
-    anew = _add_up({rung: span for rung, span in spans.items() if rung not in known}, _ALL)
+    since = {} if stand is Stand.MOVING else dict(_read_since(spans))
+    found = _add_up(spans, but_events_of=since)
+    known = {rung: one for rung in since if (one := _renewed(*since[rung], spans[rung], found.get(rung, _Drawn())))}
+    anew = {rung: one for rung, one in found.items() if rung not in since}
+    anew |= _add_up({rung: spans[rung] for rung in since if rung not in known})
     if stand is Stand.STILL:
         _remember(spans, known | dict(_worth_keeping(anew)))
     return {rung: drawn.spend for rung, drawn in (anew | {rung: one.drawn for rung, one in known.items()}).items()}
@@ -96,19 +102,23 @@ def _worth_keeping(found: Mapping[Rung, _Drawn]) -> Iterator[tuple[Rung, _Known]
             yield rung, _Known(_LAST.rows([rung.word])[0], drawn)
 
 
-def _renewed(spans: Mapping[Rung, Span]) -> Iterator[tuple[Rung, _Known]]:
-    """Yield what is known of these spans with what came since, where it can be relied on."""
+def _read_since(spans: Mapping[Rung, Span]) -> Iterator[tuple[Rung, tuple[_Known, list[_Row]]]]:
+    """Yield what is known of these spans and the rows from its last one on, where that is still what it was."""
     for rung, span in spans.items():
         known = _known.get((rung, span))
         rows = [] if known is None else _SINCE.rows([known.last[0]], rung.word)
-        if known is None or not rows or rows[0] != known.last or len(rows) > NEW_AT_MOST:
-            continue
-        folded = _add_up({rung: span}, _OLD).get(rung, _Drawn()).folded
-        if folded == known.drawn.folded:
-            yield rung, _Known(rows[-1], _Drawn(_together(known.drawn.events, rows[1:], span), folded))
+        if known is not None and rows and rows[0] == known.last and len(rows) <= NEW_AT_MOST:
+            yield rung, (known, rows)
 
 
-def _together(events: Spend, rows: Iterable[tuple[Any, ...]], span: Span) -> Spend:
+def _renewed(known: _Known, rows: list[_Row], span: Span, found: _Drawn) -> _Known | None:
+    """Return what is known with the rows that came since; None where the sums of old rows are not what they were."""
+    if found.folded != known.drawn.folded:
+        return None
+    return _Known(rows[-1], _Drawn(_together(known.drawn.events, rows[1:], span), found.folded))
+
+
+def _together(events: Spend, rows: Iterable[_Row], span: Span) -> Spend:
     """Return a spend with those of these rows that are in the span."""
     for *_, at, usd, estimated in rows:
         if span[0] <= at < span[1]:
@@ -116,11 +126,12 @@ def _together(events: Spend, rows: Iterable[tuple[Any, ...]], span: Span) -> Spe
     return events
 
 
-def _add_up(spans: Mapping[Rung, Span], query: Compiled) -> dict[Rung, _Drawn]:
-    """Add up everything in these spans; one query, each part of it from an index."""
+def _add_up(spans: Mapping[Rung, Span], *, but_events_of: Collection[Rung] = ()) -> dict[Rung, _Drawn]:
+    """Add up everything in these spans, of some rungs only the sums of old rows; one query, each part from an index."""
     found: dict[Rung, _Drawn] = {}
     instants = [instant for span in spans.values() for instant in span]
-    for word, is_folded, *sums in query.rows_at([rung.word for rung in spans], instants):
+    is_whole = tuple(rung not in but_events_of for rung in spans)
+    for word, is_folded, *sums in _PARTS.rows_at([rung.word for rung in spans], instants, is_whole):
         rung, part = rung_named(word), _spend_of(*sums)
         had = found.get(rung, _Drawn())
         found[rung] = _Drawn(had.events, part) if is_folded else _Drawn(part, had.folded)
@@ -137,10 +148,14 @@ _SUMS: Mapping[type[UsageEvent] | type[LedgerSum], Mapping[str, Any]] = {
 }
 
 
-def _drawn_of(words: Sequence[str], instants: Sequence[datetime], *models: Any) -> QuerySet[Any, Any]:
+def _parts_of(words: Sequence[str], instants: Sequence[datetime], is_whole: Sequence[bool]) -> QuerySet[Any, Any]:
     """Return the query of what drew on each rung's budget in its span: two instants for each word, start and end."""
-    spans = zip(words, instants[::2], instants[1::2], strict=True)
-    parts = [_part(model, *span) for span in spans for model in models]
+    spans = zip(words, instants[::2], instants[1::2], is_whole, strict=True)
+    parts = [
+        _part(model, word, start, end)
+        for word, start, end, events in spans
+        for model in ((UsageEvent, LedgerSum) if events else (LedgerSum,))
+    ]
     return parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
 
 
@@ -164,6 +179,4 @@ _ROW = ("pk", "event_id", "received_at", "booked_at", "booked_usd", "estimated_c
 """Enough to know a row again, and to add it up."""
 
 # They stand on the way of every write that spends, and of every decision after one.
-_ALL = Compiled(lambda words, instants: _drawn_of(words, instants, UsageEvent, LedgerSum))
-_OLD = Compiled(lambda words, instants: _drawn_of(words, instants, LedgerSum))
-_SINCE, _LAST = Compiled(_since_of), Compiled(_last_of)
+_PARTS, _SINCE, _LAST = Compiled(_parts_of), Compiled(_since_of), Compiled(_last_of)
