@@ -26,7 +26,7 @@ def read_budgets(
     instead: Mapping[Rung, BudgetSettings] | None = None,
     stand: Stand | None = None,
 ) -> dict[Rung, Budget]:
-    """Read the budgets of paid rungs in their present windows, with spend and active holds; three queries for both.
+    """Read the budgets of paid rungs in their present windows, with spend and active holds.
 
     A budget in `instead` is read as if it were set so: another window has the usage that happened in it (M4). `stand`
     is as for `read_drawn`.
@@ -43,7 +43,7 @@ def budgets_of(
     instead: Mapping[Rung, BudgetSettings] | None = None,
     stand: Stand | None = None,
 ) -> dict[Rung, Budget]:
-    """Return the budgets of these rows as `read_budgets` does; one query for the holds, and one for the spend."""
+    """Return the budgets of these rows as `read_budgets` does; one query for the holds, and those of `read_drawn`."""
     found = {rung_named(row.rung): row for row in rows}
     wanted = {rung: _as_set(row, instead[rung]) if instead and rung in instead else row for rung, row in found.items()}
     windows = {rung: window_at(row, at=now) for rung, row in wanted.items()}

@@ -101,7 +101,7 @@ def code_page(request: HttpRequest) -> HttpResponseBase:
             return render(request, "account/code.html", context, status=status)
         except TooManyTries as error:
             form.add_error("code", error.detail)
-            return render(request, "account/code.html", context, status=_TOO_MANY)
+            return too_many(render(request, "account/code.html", context), until=error.until)
         if takes_code(user=user, code=form.cleaned_data["code"], now=now):
             wanted = held_next(request)
             let_in(request, user, way=SECOND_FACTOR, taken=taken)

@@ -175,7 +175,9 @@ def test_the_right_password_before_each_code_forgets_no_wrong_code(account: Any,
     for _ in range(FAILURES):
         say_password(client)
         client.post("/login/code", {"code": "000000"})
-    assert client.post("/login/code", {"code": code_of(row)}).status_code == 429
+    refused = client.post("/login/code", {"code": code_of(row)})
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) > 0
 
 
 def test_nothing_of_it_lies_in_the_open(account: Any, settings: Any) -> None:
