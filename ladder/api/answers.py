@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ladder.core.values import Entry, Pool
 from omniroute_admin.common.core.numbers import percent_number, usd_text
+from omniroute_admin.common.core.waits import seconds_until
 
 ENCODER = msgspec.json.Encoder()
 _AFTER_INSTANT = b',"valid_until":'
@@ -84,7 +85,7 @@ def pool_response(*, request: HttpRequest, told: Told, now: datetime) -> HttpRes
     response["Cache-Control"] = "private, no-cache"
     response["X-Ladder-Revision"] = told.revision
     if told.returns_at is not None:
-        response["Retry-After"] = str(seconds_until(told.returns_at, now))
+        response["Retry-After"] = str(seconds_until(instant=told.returns_at, now=now))
     return response
 
 
@@ -109,8 +110,3 @@ def matches(header: str | None, etag: str) -> bool:
         return False
     named = {item.strip().removeprefix("W/") for item in header.split(",")}
     return "*" in named or etag.removeprefix("W/") in named
-
-
-def seconds_until(instant: datetime, now: datetime) -> int:
-    """Return whole seconds, rounded up, at least 1."""
-    return max(1, -int((now - instant).total_seconds() // 1))

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 from omniroute_admin.common import clock
 from omniroute_admin.common.client import client_address
 from omniroute_admin.common.core.sign_in import PASSWORD, SECOND_FACTOR
+from omniroute_admin.common.core.waits import seconds_until
 from omniroute_admin.common.errors import BadRequest, TooManyTries
 from omniroute_admin.common.history import Actor
 from omniroute_admin.common.models_sign_in import SecondFactor
@@ -75,7 +76,7 @@ def too_many(response: HttpResponse, *, until: datetime | None) -> HttpResponse:
     """Return a form's answer with the status of too many tries, where the next one is taken at an instant to come."""
     if until is not None:
         response.status_code = _TOO_MANY
-        response["Retry-After"] = str(max(1, int((until - clock.now()).total_seconds())))
+        response["Retry-After"] = str(seconds_until(instant=until, now=clock.now()))
     return response
 
 
